@@ -1,0 +1,179 @@
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+
+int fd_set_nonblock(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0)
+		return -1;
+	return fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -1 : 0;
+}
+
+int fd_write_all(int fd, const void *p, size_t n)
+{
+	const char *s = p;
+
+	while (n > 0) {
+		ssize_t w = write(fd, s, n);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w < 0)
+			return -1;
+		s += w;
+		n -= (size_t)w;
+	}
+	return 0;
+}
+
+ssize_t fd_read_full(int fd, void *p, size_t n)
+{
+	char *s = p;
+	size_t have = 0;
+
+	while (have < n) {
+		ssize_t r = read(fd, s + have, n - have);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -1;
+		if (r == 0)
+			break;
+		have += (size_t)r;
+	}
+	return (ssize_t)have;
+}
+
+char *fd_read_file(int fd, size_t max, size_t *len)
+{
+	CLEANUP_FREE char *buf = NULL;
+	size_t have = 0, room = 0;
+
+	for (;;) {
+		ssize_t r;
+
+		if (room - have < 2) {
+			room = room ? room * 2 : 16384;
+			buf = xreallocarray(buf, room, 1);
+		}
+		r = fd_read_full(fd, buf + have, room - have - 1);
+		if (r < 0)
+			return NULL;
+		have += (size_t)r;
+		if (have > max) {
+			errno = EFBIG;
+			return NULL;
+		}
+		if (r == 0)
+			break;
+	}
+	buf[have] = '\0';
+	*len = have;
+	return take_ptr(buf);
+}
+
+union control {
+	char buf[CMSG_SPACE(sizeof(int) * FD_BATCH_MAX)];
+	struct cmsghdr align;
+};
+
+int fd_send(int sock, const void *p, size_t n, const int *fds, size_t nfds)
+{
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)p, .iov_len = n };
+	union control control = { .buf = { 0 } };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t sent;
+
+	if (nfds > FD_BATCH_MAX || n == 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (nfds > 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = control.buf;
+		msg.msg_controllen = CMSG_SPACE(sizeof(int) * nfds);
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int) * nfds);
+		memcpy(CMSG_DATA(c), fds, sizeof(int) * nfds);
+	}
+	do
+		sent = sendmsg(sock, &msg, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	if (sent < 0)
+		return -1;
+	if ((size_t)sent < n)
+		return fd_write_all(sock, (const char *)p + sent, n - (size_t)sent);
+	return 0;
+}
+
+/* Moves the descriptors of one message to @fds; those beyond @max are closed and counted. */
+static size_t collect(struct msghdr *msg, int *fds, size_t max)
+{
+	size_t count = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t n;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++, count++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (count < max)
+				fds[count] = fd;
+			else
+				(void)close(fd);
+		}
+	}
+	return count;
+}
+
+ssize_t fd_recv(int sock, void *p, size_t n, int *fds, size_t max, size_t *nfds)
+{
+	struct iovec iov = { .iov_base = p, .iov_len = n };
+	union control control;
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control.buf,
+			      .msg_controllen = sizeof(control.buf) };
+	ssize_t got;
+	size_t count;
+
+	for (size_t i = 0; i < max; i++)
+		fds[i] = -1;
+	*nfds = 0;
+	do
+		got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -1;
+	count = collect(&msg, fds, max);
+	if (count > max || (msg.msg_flags & MSG_CTRUNC)) {
+		for (size_t i = 0; i < max; i++) {
+			if (fds[i] >= 0)
+				(void)close(fds[i]);
+			fds[i] = -1;
+		}
+		errno = EMSGSIZE;
+		return -1;
+	}
+	*nfds = count;
+	return got;
+}

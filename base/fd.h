@@ -1,0 +1,58 @@
+/*
+ * fd.h - descriptors: flags, whole writes, and sending them over a unix socket
+ */
+#ifndef BASE_FD_H
+#define BASE_FD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* SCM_MAX_FD of the kernel is 253 (include/net/scm.h); more are sent in several messages. */
+#define FD_BATCH_MAX 64
+
+/** fd_set_nonblock() - set O_NONBLOCK. Return: 0, or -1 with errno. */
+int fd_set_nonblock(int fd);
+
+/** fd_write_all() - write all of (@p, @n) to a blocking descriptor. Return: 0, or -1 with errno. */
+int fd_write_all(int fd, const void *p, size_t n);
+
+/** fd_read_full() - read until @n bytes or EOF; EINTR is retried. Return: bytes read, or -1. */
+ssize_t fd_read_full(int fd, void *p, size_t n);
+
+/**
+ * fd_read_file() - the whole of a file
+ * @fd: opened for reading
+ * @max: the largest size accepted, in bytes
+ * @len: its length
+ *
+ * Return: the contents with a zero byte behind them, which the caller frees; NULL with errno
+ * (EFBIG when it is larger than @max, EISDIR for a directory).
+ */
+char *fd_read_file(int fd, size_t max, size_t *len);
+
+/**
+ * fd_send() - send bytes and descriptors over a unix socket in one message
+ * @sock: a connected AF_UNIX stream or seqpacket socket
+ * @p: at least one byte (a stream message without bytes carries no descriptors)
+ * @n: how many bytes
+ * @fds: descriptors to send; they stay open here
+ * @nfds: how many, at most FD_BATCH_MAX
+ *
+ * Return: 0, or -1 with errno.
+ */
+int fd_send(int sock, const void *p, size_t n, const int *fds, size_t nfds);
+
+/**
+ * fd_recv() - receive bytes and descriptors
+ * @sock: a connected AF_UNIX socket
+ * @p: buffer of @n bytes
+ * @fds: receives the descriptors, CLOEXEC, which the caller owns; unused ones are -1
+ * @max: size of @fds, at most FD_BATCH_MAX; if more arrive, all are closed and EMSGSIZE is returned
+ * @nfds: how many arrived
+ *
+ * Return: bytes received (0 is EOF), or -1 with errno.
+ */
+ssize_t fd_recv(int sock, void *p, size_t n, int *fds, size_t max, size_t *nfds);
+
+#endif

@@ -1,0 +1,76 @@
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static enum log_level threshold = LOG_LEVEL_WARN;
+
+static const char *const level_name[] = {
+	[LOG_LEVEL_ERROR] = "error",
+	[LOG_LEVEL_WARN] = "warning",
+	[LOG_LEVEL_INFO] = "info",
+	[LOG_LEVEL_DEBUG] = "debug",
+};
+_Static_assert(ARRAY_SIZE(level_name) == LOG_LEVEL_DEBUG + 1, "a name for each level");
+
+void log_set_level(enum log_level level)
+{
+	threshold = level;
+}
+
+bool log_enabled(enum log_level level)
+{
+	return level <= threshold;
+}
+
+void log_line(enum log_level level, const char *fmt, ...)
+{
+	char line[2048];
+	va_list ap;
+	int head, body;
+	size_t len;
+
+	if (!log_enabled(level))
+		return;
+	head = snprintf(line, sizeof(line), "sbx-net: %s: ", level_name[level]);
+	va_start(ap, fmt);
+	body = vsnprintf(line + head, sizeof(line) - (size_t)head, fmt, ap);
+	va_end(ap);
+	if (head < 0 || body < 0)
+		return;
+	len = (size_t)head + (size_t)body;
+	if (len > sizeof(line) - 1)
+		len = sizeof(line) - 1;
+	line[len++] = '\n';
+	/* One write, so that lines of several processes do not mix; nothing to do if it fails. */
+	if (write(STDERR_FILENO, line, len) < 0)
+		return;
+}
+
+const char *log_escape(char *out, size_t size, const void *p, size_t n)
+{
+	static const char hex[] = "0123456789abcdef";
+	const uint8_t *s = p;
+	size_t o = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] >= 0x20 && s[i] < 0x7f && s[i] != '\\') {
+			if (o + 1 >= size)
+				break;
+			out[o++] = (char)s[i];
+		} else {
+			if (o + 4 >= size)
+				break;
+			out[o++] = '\\';
+			out[o++] = 'x';
+			out[o++] = hex[s[i] >> 4];
+			out[o++] = hex[s[i] & 15];
+		}
+	}
+	out[o] = '\0';
+	return out;
+}

@@ -1,0 +1,48 @@
+/*
+ * log.h - diagnostics: one line an event, key=value, on stderr
+ *
+ * Payload and credentials are never logged. Text that a peer chose goes through log_escape().
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum log_level {
+	LOG_LEVEL_ERROR,
+	LOG_LEVEL_WARN,
+	LOG_LEVEL_INFO,
+	LOG_LEVEL_DEBUG,
+};
+
+/** log_set_level() - lines above @level are dropped; the default is LOG_LEVEL_WARN. */
+void log_set_level(enum log_level level);
+
+/** log_enabled() - whether a line of this level would be written. */
+bool log_enabled(enum log_level level);
+
+/** log_line() - write one line, "sbx-net: LEVEL: TEXT"; a full or closed stderr is ignored. */
+void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_warn(...)  log_line(LOG_LEVEL_WARN, __VA_ARGS__)
+#define log_info(...)  log_line(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...)                                          \
+	do {                                                    \
+		if (log_enabled(LOG_LEVEL_DEBUG))               \
+			log_line(LOG_LEVEL_DEBUG, __VA_ARGS__); \
+	} while (0)
+
+/**
+ * log_escape() - make untrusted bytes fit for a line or a terminal
+ * @out: receives printable ASCII, every other byte as \xNN; always terminated; cut if too small
+ * @size: size of @out, at least 1
+ * @p: the bytes
+ * @n: how many
+ *
+ * Return: @out.
+ */
+const char *log_escape(char *out, size_t size, const void *p, size_t n);
+
+#endif

@@ -1,0 +1,12 @@
+# External libraries, all from the distribution, all by pkg-config.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(libevent REQUIRED IMPORTED_TARGET libevent_core)
+pkg_check_modules(cares REQUIRED IMPORTED_TARGET libcares)
+pkg_check_modules(openssl REQUIRED IMPORTED_TARGET openssl)
+pkg_check_modules(crypto REQUIRED IMPORTED_TARGET libcrypto)
+pkg_check_modules(seccomp REQUIRED IMPORTED_TARGET libseccomp)
+pkg_check_modules(libcap REQUIRED IMPORTED_TARGET libcap)
+pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
+if(SBX_TESTS)
+  pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
+endif()

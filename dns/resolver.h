@@ -1,0 +1,75 @@
+/*
+ * resolver.h - names to addresses, asynchronously (c-ares on libevent)
+ *
+ * Theory of operation stands in resolver.c. Names are absolute: no search list, no HOSTALIASES or
+ * RES_OPTIONS from the environment. /etc/hosts is honoured, answers are cached by their TTL.
+ * A and AAAA are asked for at once and reported as they come (RFC 8305 section 3).
+ */
+#ifndef DNS_RESOLVER_H
+#define DNS_RESOLVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/addr.h"
+#include "base/error.h"
+#include "policy/hostname.h"
+
+struct event_base;
+struct resolver;
+struct resolver_query;
+
+#define RESOLVER_TIMEOUT_MS (10 * 1000) /* a whole lookup, all tries */
+#define RESOLVER_ADDRS_MAX  64		/* addresses taken from one answer */
+
+/** enum resolver_status - how a lookup ended */
+enum resolver_status {
+	RESOLVER_MORE,	   /* these addresses now, another family is still out */
+	RESOLVER_DONE,	   /* the last call for this query; possibly with addresses */
+	RESOLVER_NOTFOUND, /* last call: the name has no address (NXDOMAIN, NODATA) */
+	RESOLVER_FAILED,   /* last call: SERVFAIL, refused, malformed */
+	RESOLVER_TIMEOUT,  /* last call: no server answered in time */
+};
+
+/**
+ * typedef resolver_cb - addresses have come
+ * @status: RESOLVER_MORE promises another call; anything else is the last one
+ * @addrs, @n: valid during the call only
+ *
+ * The statuses NOTFOUND, FAILED and TIMEOUT are reported only when the query gave no address at
+ * all: a good A with a failing AAAA ends in RESOLVER_DONE.
+ */
+typedef void resolver_cb(void *arg, enum resolver_status status, const struct addr *addrs,
+			 size_t n);
+
+/**
+ * struct resolver_config
+ * @servers: "ADDR" or "ADDR:PORT" or "[V6]:PORT", NULL-terminated, or NULL for /etc/resolv.conf
+ * @hosts_file: normally NULL for /etc/hosts; tests name another
+ */
+struct resolver_config {
+	const char *const *servers;
+	const char *hosts_file;
+};
+
+/** resolver_new() - NULL with @err on failure. Free with resolver_free(). */
+struct resolver *resolver_new(struct event_base *base, const struct resolver_config *cfg,
+			      struct error *err);
+
+/** resolver_free() - running queries are cancelled silently; NULL is allowed. */
+void resolver_free(struct resolver *r);
+
+/**
+ * resolver_start() - look a name up
+ *
+ * Never calls back before it returns, not for cached or /etc/hosts answers either.
+ *
+ * Return: the query, owned by the resolver, valid until the last callback or resolver_cancel().
+ */
+struct resolver_query *resolver_start(struct resolver *r, const struct hostname *name,
+				      resolver_cb *cb, void *arg);
+
+/** resolver_cancel() - guarantees that @cb is not called again. */
+void resolver_cancel(struct resolver_query *q);
+
+#endif

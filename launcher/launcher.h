@@ -1,0 +1,108 @@
+/*
+ * launcher.h - start a command in namespaces of its own, confined, with our pid 1 above it
+ *
+ * Theory of operation stands in launcher.c: the order of the stages, and what each should and
+ * must not do. Whatever fails, fails before the command runs.
+ */
+#ifndef LAUNCHER_LAUNCHER_H
+#define LAUNCHER_LAUNCHER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "netns/netns.h"
+
+#define LAUNCHER_EXIT_TIMEOUT  124
+#define LAUNCHER_EXIT_SETUP    125
+#define LAUNCHER_EXIT_NOEXEC   126
+#define LAUNCHER_EXIT_NOTFOUND 127
+
+/** enum fs_mode - how files are confined (--fs) */
+enum fs_mode {
+	FS_WORKSPACE, /* read everywhere but credentials, write the working directory and TMPDIR */
+	FS_STRICT,    /* default-deny; read, write and execute granted separately */
+	FS_OFF,
+};
+
+/** struct path_list - paths from options or settings, not owned */
+struct path_list {
+	const char *const *v;
+	size_t n;
+};
+
+/** struct launcher_limit - one --limit: an RLIMIT_ constant and its value, soft and hard */
+struct launcher_limit {
+	int resource;
+	uint64_t value;
+};
+
+/**
+ * struct launcher_plan - everything the launcher needs; nothing is owned
+ * @argv: the command, NULL-terminated; argv[0] is looked up in PATH of @envp
+ * @envp: its whole environment (childenv_build())
+ * @cwd: absolute path where it starts; the workspace
+ * @private_paths: files and directories of ours that no grant may reach
+ */
+struct launcher_plan {
+	char *const *argv;
+	char *const *envp;
+	const char *cwd;
+	struct netns_plan net;
+	enum fs_mode fs;
+	struct path_list read, write, exec, deny_read, deny_write;
+	struct path_list private_paths;
+	bool allow_unix_sockets;
+	bool pinned;
+	uint8_t pin[32];
+	const struct launcher_limit *limits;
+	size_t nlimits;
+};
+
+struct launcher;
+
+/** enum launcher_state - what launcher_status() found */
+enum launcher_state {
+	LAUNCHER_PENDING, /* nothing yet */
+	LAUNCHER_RUNNING, /* the command has been exec'd */
+	LAUNCHER_FAILED,  /* it never ran: @err and an exit status of 125, 126 or 127 */
+};
+
+/**
+ * launcher_start() - make the namespaces and pid 1, and wait for its listeners
+ * @listeners: receives them (NETNS_LISTENERS_MAX entries); the caller owns the descriptors
+ *
+ * The command is held until launcher_release(). Must be called while single-threaded.
+ *
+ * Return: the launcher, or NULL with @err (exit status 125).
+ */
+struct launcher *launcher_start(const struct launcher_plan *plan, struct netns_listener *listeners,
+				size_t *nlisteners, struct error *err);
+
+/** launcher_release() - the proxy is listening: let the command go. 0, or -1 with @err. */
+int launcher_release(struct launcher *l, struct error *err);
+
+/** launcher_status_fd() - readable when launcher_status() has news; owned by the launcher. */
+int launcher_status_fd(const struct launcher *l);
+
+/** launcher_status() - whether the command runs; does not block. @exit_code set when FAILED. */
+enum launcher_state launcher_status(struct launcher *l, int *exit_code, struct error *err);
+
+/** launcher_pidfd() - readable when pid 1 has ended; owned by the launcher. */
+int launcher_pidfd(const struct launcher *l);
+
+/** launcher_wait() - reap pid 1. Return: the command's status as a shell gives it (n, 128+sig). */
+int launcher_wait(struct launcher *l);
+
+/** launcher_signal() - pass a signal on to the command (its process group), by way of pid 1. */
+void launcher_signal(struct launcher *l, int sig);
+
+/** launcher_kill() - SIGKILL pid 1 and with it the whole PID namespace. */
+void launcher_kill(struct launcher *l);
+
+/** launcher_free() - kills what still runs, reaps it; NULL is allowed. */
+void launcher_free(struct launcher *l);
+
+#endif

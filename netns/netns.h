@@ -1,0 +1,70 @@
+/*
+ * netns.h - inside the empty network namespace: lo, AnyIP routes, and the listeners
+ *
+ * Called by pid 1 of the sandbox, which still has CAP_NET_ADMIN and CAP_NET_BIND_SERVICE over its
+ * new namespace. The sockets are made here and used by the proxy outside.
+ */
+#ifndef NETNS_NETNS_H
+#define NETNS_NETNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define NETNS_PROXY_PORT    3128 /* where the proxy listens inside, on 127.0.0.1 and ::1 */
+#define NETNS_LISTENERS_MAX 512
+
+/** enum netns_kind - what a listener is for; the bridge carries it beside the descriptor */
+enum netns_kind {
+	NETNS_PROXY,   /* 127.0.0.1:3128 and [::1]:3128 */
+	NETNS_CAPTURE, /* 0.0.0.0:port and [::]:port */
+	NETNS_DNS_UDP, /* port 53 */
+	NETNS_DNS_TCP,
+	NETNS_FORWARD, /* a port on the loopback that leads to a fixed target */
+	NETNS_NOTIFY,  /* seccomp user notification descriptor, not a socket */
+	NETNS_PUBLISH, /* a socket made inside for a connection from the host to a server inside */
+};
+
+/**
+ * struct netns_listener - one descriptor and what it is
+ * @kind: see above
+ * @family: AF_INET or AF_INET6
+ * @port: the port it listens on
+ * @index: for NETNS_FORWARD: index of the forward in the plan
+ * @fd: the socket
+ */
+struct netns_listener {
+	uint8_t kind;
+	uint8_t family;
+	uint16_t port;
+	uint16_t index;
+	int fd;
+};
+
+/**
+ * struct netns_plan - what to set up
+ * @capture: make every address local and listen for @ports and DNS
+ * @ports, @nports: TCP ports to capture from the start
+ * @forwards, @nforwards: ports of the sandbox's loopback that lead to fixed targets
+ */
+struct netns_plan {
+	bool capture;
+	const uint16_t *ports;
+	size_t nports;
+	const uint16_t *forwards;
+	size_t nforwards;
+};
+
+/**
+ * netns_setup() - bring lo up (rtnetlink), add the AnyIP routes, make the listeners
+ * @out: receives the listeners (NETNS_LISTENERS_MAX at most), which the caller owns
+ * @n: how many
+ *
+ * A kernel without IPv6 is served over IPv4 alone. Return: 0, or -1 with @err.
+ */
+int netns_setup(const struct netns_plan *plan, struct netns_listener *out, size_t *n,
+		struct error *err);
+
+#endif

@@ -1,0 +1,153 @@
+/*
+ * policy.h - who may reach what: pure decisions, no I/O and no clock
+ *
+ * A policy is built once (from options, settings and list files) and
+ * const from then on. Decision for a target, first hit wins:
+ *  1. not canonical, or this machine, loopback, metadata by name or literal: DENY, unless that
+ *     very address is listed
+ *  2. denied: DENY, whatever allows it
+ *  3. allowed: ALLOW
+ *  4. --only: anything else is DENY
+ *  5. strict: DENY
+ *  6. unknown: DENY, ASK or ALLOW as policy_set_unknown() says
+ * and policy_vet() judges each resolved address before it may be dialled.
+ */
+#ifndef POLICY_POLICY_H
+#define POLICY_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/error.h"
+#include "policy/target.h"
+
+/** enum verdict - what a decision says */
+enum verdict {
+	VERDICT_DENY,
+	VERDICT_ALLOW,
+	VERDICT_ASK,
+};
+
+/**
+ * enum code - why; policy_code_name() gives the stable word of the contract
+ *
+ * The last five are not decisions of the policy: a connection ends with them too, and they share
+ * the table so that every way in reports the same words.
+ */
+enum code {
+	CODE_OK,
+	CODE_NOT_LISTED,
+	CODE_DENIED,
+	CODE_LOOPBACK,
+	CODE_METADATA,
+	CODE_LINK_LOCAL,
+	CODE_OWN_ADDRESS,
+	CODE_PRIVATE,
+	CODE_SPECIAL,
+	CODE_BAD_HOST,
+	CODE_BAD_PORT,
+	CODE_ASKED_NO,
+	CODE_ASK_TIMEOUT,
+	CODE_STRICT,
+	CODE_ONLY,
+	CODE_SNI_MISMATCH,
+	CODE_LIMIT,
+	CODE_DNS_FAILED,
+	CODE_CONNECT_FAILED,
+	CODE_CONNECT_TIMEOUT,
+	CODE_NUM
+};
+
+/**
+ * struct rule - one entry of a list, as a decision reports it
+ * @text: the pattern as it was written
+ * @file: where it came from: a path, or "--allow" and the like
+ * @line: line in that file, or 0
+ * @reason: the author's words for a refusal, or NULL
+ *
+ * Owned by the policy and valid as long as it.
+ */
+struct rule {
+	const char *text;
+	const char *file;
+	unsigned line;
+	const char *reason;
+};
+
+/**
+ * struct decision - the answer of policy_decide() and policy_vet()
+ * @verdict: what to do
+ * @code: why
+ * @rule: the entry that decided, a pointer into the policy, or NULL
+ * @addr: for a refused resolved address: which; family AF_UNSPEC otherwise
+ */
+struct decision {
+	enum verdict verdict;
+	enum code code;
+	const struct rule *rule;
+	struct addr addr;
+};
+
+/** enum list - which list an entry joins */
+enum list {
+	LIST_ALLOW,
+	LIST_DENY,
+	LIST_ONLY,
+	LIST_PRIVATE, /* --allow-private: names that may lead to private addresses */
+};
+
+struct policy;
+
+/** policy_new() - an empty policy: nothing is allowed. Free with policy_free(). */
+struct policy *policy_new(void);
+
+/** policy_free() - NULL is allowed. */
+void policy_free(struct policy *p);
+
+/**
+ * policy_add() - put a pattern on a list
+ * @list: which
+ * @pattern: host, *.host, **.host, *, address, [IPv6], CIDR; each with :port, :lo-hi, :p1,p2
+ * @file: origin, copied; "--allow" for the command line
+ * @line: line in @file, or 0
+ * @reason: shown when the entry refuses, or NULL; copied
+ *
+ * Return: 0, or -1 with @err naming the pattern and why it can never match.
+ */
+int policy_add(struct policy *p, enum list list, const char *pattern, const char *file,
+	       unsigned line, const char *reason, struct error *err);
+
+/** policy_set_strict() - refuse unknown hosts without asking (code "strict"). */
+void policy_set_strict(struct policy *p, bool strict);
+
+/** policy_set_unknown() - what an unlisted host gets; VERDICT_DENY by default. */
+void policy_set_unknown(struct policy *p, enum verdict verdict);
+
+/** policy_decide() - the verdict for a target, before any name is resolved. */
+void policy_decide(const struct policy *p, const struct target *t, struct decision *out);
+
+/**
+ * policy_vet() - may this resolved address be dialled for this (allowed) target?
+ * @own: this machine's addresses, or NULL
+ * @out: VERDICT_ALLOW, or VERDICT_DENY with the class's code and @out->addr set
+ */
+void policy_vet(const struct policy *p, const struct target *t, const struct addr *a,
+		const struct addr_set *own, struct decision *out);
+
+/** policy_code_name() - "not-listed", "loopback", ... the words of the contract. */
+const char *policy_code_name(enum code c);
+
+/**
+ * policy_capture_ports() - the ports that allow entries name, each once, ascending
+ * @out: receives at most @max ports
+ *
+ * Return: how many were written.
+ */
+size_t policy_capture_ports(const struct policy *p, uint16_t *out, size_t max);
+
+/** policy_count() - how many entries a list has. */
+size_t policy_count(const struct policy *p, enum list list);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * refusal.h - the sentence that a person reads when something was refused
+ *
+ * One function for every way in: stderr, the HTTP body, the audit log and `why`.
+ */
+#ifndef POLICY_REFUSAL_H
+#define POLICY_REFUSAL_H
+
+#include <stddef.h>
+
+#include "policy/policy.h"
+#include "policy/target.h"
+
+#define REFUSAL_MAX 1024
+
+/**
+ * refusal_format() - "refused HOST:PORT (REASON); allow with: OPTION"
+ * @t: the target
+ * @d: the decision; codes that are failures rather than refusals ("dns-failed",
+ *     "connect-failed", "connect-timeout") read "cannot reach HOST:PORT (REASON)"
+ * @out: REFUSAL_MAX bytes; printable ASCII, one line, no final newline
+ *
+ * The remedy is named only where one exists (a denied entry names its rule instead).
+ *
+ * Return: @out.
+ */
+const char *refusal_format(const struct target *t, const struct decision *d, char out[REFUSAL_MAX]);
+
+#endif

@@ -1,0 +1,137 @@
+/*
+ * proxy.h - the filtering proxy: listeners in, vetted connections out
+ *
+ * The proxy owns no policy: a session brings it. Everything that must be told to the outside
+ * (audit records, refusals, questions) leaves by the function pointers of the session.
+ */
+#ifndef PROXY_PROXY_H
+#define PROXY_PROXY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/error.h"
+#include "policy/policy.h"
+#include "policy/target.h"
+
+struct event_base;
+struct resolver;
+struct proxy;
+struct session;
+
+/** enum proxy_event_kind - what a session is told */
+enum proxy_event_kind {
+	PROXY_EVENT_DECISION, /* a target was judged (once a CONNECT, once a plain request) */
+	PROXY_EVENT_CLOSE,    /* a connection that had been allowed has ended */
+};
+
+/**
+ * struct proxy_event - one thing that happened; every pointer is valid during the call only
+ * @conn: number of the client connection, unique in the process
+ * @decision: verdict, code and rule
+ * @addr, @addr_port: what was dialled (CLOSE, or a failed dial); family AF_UNSPEC if nothing was
+ * @bytes_up, @bytes_down: payload from and to the client (CLOSE)
+ * @duration_us: from the accept to the end (CLOSE)
+ * @reason: one word or two for how it ended (CLOSE): "eof", "reset", "idle", "client-gone", ...
+ */
+struct proxy_event {
+	enum proxy_event_kind kind;
+	uint64_t conn;
+	const struct target *target;
+	struct decision decision;
+	struct addr addr;
+	uint16_t addr_port;
+	uint64_t bytes_up, bytes_down;
+	uint64_t duration_us;
+	const char *reason;
+};
+
+typedef void proxy_event_cb(void *arg, const struct proxy_event *ev);
+
+/**
+ * typedef proxy_ask_cb - a question has been answered
+ * @d: VERDICT_ALLOW or VERDICT_DENY; valid during the call only
+ */
+typedef void proxy_ask_cb(void *arg, const struct decision *d);
+
+/**
+ * typedef proxy_name_cb - the name behind the address that a captured connection dialled
+ * Return: false if the address stands for no name (it is then judged as a literal).
+ */
+typedef bool proxy_name_cb(void *arg, const struct addr *dialled, struct hostname *out);
+
+/**
+ * struct proxy_question - what an asker is told about a held connection
+ * @target: who it wants to reach
+ * @client, @client_port: the client's end of its socket (inside the command's namespace)
+ * @fd: the client's socket, only to be looked at
+ */
+struct proxy_question {
+	const struct target *target;
+	struct addr client;
+	uint16_t client_port;
+	int fd;
+};
+
+/**
+ * struct session_config - one run behind the proxy
+ * @policy: points to the caller's pointer, so that a reload swaps it for new connections; the
+ *          policy that a decision came from is not used after the callback that reports it
+ * @own: this machine's addresses, kept current by the caller, or NULL
+ * @event: told of every decision and close; NULL for nobody
+ * @ask: start a question for VERDICT_ASK; it must call @cb(@cb_arg) exactly once later (never
+ *       before it returns) unless cancelled; NULL makes ASK a refusal with code "not-listed"
+ * @ask_cancel: withdraw the question that @ask returned
+ * @name: for captured connections; NULL when there are none
+ * @arg: passed to each of the above
+ */
+struct session_config {
+	const struct policy *const *policy;
+	const struct addr_set *own;
+	proxy_event_cb *event;
+	void *(*ask)(void *arg, const struct proxy_question *q, proxy_ask_cb *cb, void *cb_arg);
+	void (*ask_cancel)(void *arg, void *question);
+	proxy_name_cb *name;
+	void *arg;
+};
+
+/**
+ * enum listener_kind - what arrives on a listener
+ */
+enum listener_kind {
+	LISTENER_PROXY,	  /* explicit proxying: HTTP or SOCKS, sniffed by the first byte */
+	LISTENER_CAPTURE, /* getsockname() is the target (AnyIP) */
+	LISTENER_FORWARD, /* a fixed target */
+};
+
+/** proxy_new() - NULL with @err on failure. The base and resolver must outlive the proxy. */
+struct proxy *proxy_new(struct event_base *base, struct resolver *resolver, struct error *err);
+
+/** proxy_free() - closes every connection and listener. */
+void proxy_free(struct proxy *p);
+
+/** proxy_session() - a session; @cfg is copied. Freed by session_free() or with the proxy. */
+struct session *proxy_session(struct proxy *p, const struct session_config *cfg);
+
+/** session_free() - its listeners and connections are closed at once. */
+void session_free(struct session *s);
+
+/**
+ * session_listen() - accept on a listening socket for this session
+ * @fd: taken over in any case; made non-blocking
+ * @fixed: the target for LISTENER_FORWARD (copied), else NULL
+ *
+ * Return: 0, or -1 with @err.
+ */
+int session_listen(struct session *s, int fd, enum listener_kind kind, const struct target *fixed,
+		   struct error *err);
+
+/** session_connections() - how many client connections are open. */
+size_t session_connections(const struct session *s);
+
+/** session_recheck() - judge live tunnels again under the current policy and reset refused ones. */
+void session_recheck(struct session *s);
+
+#endif
