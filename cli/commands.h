@@ -1,5 +1,5 @@
 /*
- * commands.h - the commands of sbx-net
+ * commands.h - the commands of sbx-net, one table of them
  *
  * Each is a main function of its own: argv[0] is the command's name, the return value is the exit
  * status.
@@ -7,7 +7,56 @@
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
+#include <stddef.h>
+#include <stdio.h>
+
+#include "cli/options.h"
+
 /** run_main() - `sbx-net run`: run a command confined; its exit status is ours. */
 int run_main(int argc, char **argv);
+
+/**
+ * struct command - one command
+ * @name: how it is typed
+ * @bit: its bit in enum option_commands; 0 when it takes no options of the table
+ * @synopsis: what may follow the name
+ * @help: one sentence without a final stop
+ * @main: does it
+ */
+struct command {
+	const char *name;
+	unsigned bit;
+	const char *synopsis;
+	const char *help;
+	int (*main)(int argc, char **argv);
+};
+
+extern const struct command command_table[];
+extern const size_t command_count;
+
+/** command_find() - the command of that name, or NULL. */
+const struct command *command_find(const char *name);
+
+/**
+ * command_options() - parse the options of a command, and answer --help and mistakes
+ * @o: initialised; the caller clears it in any case
+ * @name: the command's name as in the table
+ *
+ * Return: -1 to go on; otherwise the exit status, everything having been said.
+ */
+int command_options(struct run_options *o, const char *name, int argc, char **argv);
+
+/** command_help() - `help COMMAND`: usage, sentence and options. */
+void command_help(FILE *out, const struct command *c);
+
+/** commands_help() - `--help`: usage and the list of commands. */
+void commands_help(FILE *out);
+
+/**
+ * commands_main() - what the first word asks for
+ *
+ * Return: the exit status of the process.
+ */
+int commands_main(int argc, char **argv);
 
 #endif

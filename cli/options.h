@@ -175,13 +175,15 @@ struct run_options {
 	size_t ncommand;
 };
 
+struct option_spec;
+
 /**
  * typedef option_apply - take one use of an option into @o
  * @value: its argument; NULL for an option without one
  *
  * Return: 0, or -1 with @err: a sentence without the option's name, which the parser puts before.
  */
-typedef int option_apply(struct run_options *o, enum option_id id, const char *value,
+typedef int option_apply(struct run_options *o, const struct option_spec *spec, const char *value,
 			 struct error *err);
 
 /**
@@ -196,6 +198,7 @@ typedef int option_apply(struct run_options *o, enum option_id id, const char *v
  *         or NULL
  * @help: one sentence without a final stop
  * @apply: called for each use
+ * @offset: of the member of struct run_options that a general @apply fills
  */
 struct option_spec {
 	const char *name;
@@ -207,6 +210,7 @@ struct option_spec {
 	const char *words;
 	const char *help;
 	option_apply *apply;
+	size_t offset;
 };
 
 /** option_table - indexed by enum option_id */
