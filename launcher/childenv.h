@@ -18,6 +18,7 @@
  * @tmpdir: value of TMPDIR, or NULL
  * @proxy_port: where the proxy listens inside
  * @capture: whether captured connections work too
+ * @self: path of our own binary for ssh's ProxyCommand (used where capture is off), or NULL
  */
 struct childenv_plan {
 	char *const *parent;
@@ -26,13 +27,16 @@ struct childenv_plan {
 	const char *tmpdir;
 	uint16_t proxy_port;
 	bool capture;
+	const char *self;
 };
 
 /**
  * childenv_build() - the environment for the command
  *
+ * Which names pass, and why, stands in the tables of childenv.c. Each name occurs once.
+ *
  * Return: a NULL-terminated array, to be freed by childenv_free(); NULL with @err when a --env
- * value is malformed.
+ * value is malformed or sets a proxy variable, which is ours.
  */
 char **childenv_build(const struct childenv_plan *plan, struct error *err);
 

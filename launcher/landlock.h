@@ -1,0 +1,74 @@
+/*
+ * landlock.h - the file rules of a run, as a Landlock ruleset
+ */
+#ifndef LAUNCHER_LANDLOCK_H
+#define LAUNCHER_LANDLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "launcher/landlock_abi.h"
+#include "launcher/launcher.h"
+
+/** struct fd_list - descriptors, not owned */
+struct fd_list {
+	const int *v;
+	size_t n;
+};
+
+/**
+ * struct landlock_plan - what the command may do with files; nothing is owned
+ * @mode: FS_WORKSPACE: read and execute everywhere, write @cwd, @tmpdir, @write and the harmless
+ *        devices. FS_STRICT: read, write and execute are separate; by default only the system set
+ *        (landlock.c) and @tmpdir. FS_OFF: no file rules, the scopes only
+ * @cwd: the workspace, -1 if there is none
+ * @tmpdir: the private TMPDIR, -1 if there is none
+ * @program: the file to be executed, which strict mode lets be read and executed; or -1
+ * @read, @write, @exec: grants, opened O_PATH by landlock_open() so that no path is resolved twice
+ * @allow_unix_sockets: pathname sockets may be made and connected to
+ *
+ * What lies inside a granted tree and must not be reached (credentials, protected paths) is
+ * covered by mounts: Landlock can only add. Running a program takes both @exec and @read, since
+ * the kernel opens it for reading.
+ */
+struct landlock_plan {
+	enum fs_mode mode;
+	int cwd;
+	int tmpdir;
+	int program;
+	struct fd_list read, write, exec;
+	bool allow_unix_sockets;
+};
+
+/**
+ * landlock_open() - open the root of a grant (O_PATH, CLOEXEC), following symlinks once
+ *
+ * Return: the descriptor, which the caller owns; -1 with @err: a missing path is an error.
+ */
+int landlock_open(const char *path, struct error *err);
+
+/**
+ * landlock_build() - a ruleset with every rule in one layer
+ * @rights: from landlock_abi_query()
+ *
+ * To be called in the command's mount namespace, after the last mount. The scopes (abstract
+ * sockets, signals) are part of it from ABI 6.
+ *
+ * Call it only if landlock_needed(). Return: the ruleset (CLOEXEC), which the caller owns; -1 with
+ * @err when any rule failed.
+ */
+int landlock_build(const struct landlock_plan *plan, const struct landlock_rights *rights,
+		   struct error *err);
+
+/** landlock_needed() - false only for FS_OFF on ABI 5, where a ruleset would be empty. */
+bool landlock_needed(const struct landlock_plan *plan, const struct landlock_rights *rights);
+
+/**
+ * landlock_enforce() - confine the calling thread and its children by @ruleset, for good
+ *
+ * no_new_privs must be set. Return: 0, or -1 with @err.
+ */
+int landlock_enforce(int ruleset, struct error *err);
+
+#endif
