@@ -1,0 +1,31 @@
+/*
+ * netlink.h - the few rtnetlink requests that an empty network namespace needs, by hand
+ */
+#ifndef NETNS_NETLINK_H
+#define NETNS_NETLINK_H
+
+#include <stdint.h>
+#include <sys/socket.h>
+
+struct nlmsghdr;
+
+/** netlink_open() - a NETLINK_ROUTE socket in the current namespace; @groups: RTMGRP_ or 0. */
+int netlink_open(uint32_t groups);
+
+/** netlink_lo_up() - set interface 1 up; the kernel then adds 127.0.0.1/8 and ::1. 0 or -1. */
+int netlink_lo_up(int sock);
+
+/** netlink_local_any() - "local default dev lo" in table local for @family (AnyIP). 0 or -1. */
+int netlink_local_any(int sock, sa_family_t family);
+
+/**
+ * netlink_dump() - ask for a table and see each message of the answer
+ * @type: RTM_GETADDR and the like
+ * @each: called for every message but the last
+ *
+ * Return: 0, or -1 with errno (EINTR when the table changed meanwhile: ask again).
+ */
+int netlink_dump(int sock, uint16_t type, void (*each)(void *arg, const struct nlmsghdr *h),
+		 void *arg);
+
+#endif
