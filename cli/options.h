@@ -235,20 +235,19 @@ void run_options_clear(struct run_options *o);
  * @command: which command this is; one bit of enum option_commands
  * @argc, @argv: the words from the command's own name on ("run", "--allow", ...)
  *
- * Options end at the first word that is none, or behind "--". The rest goes to @o->command.
+ * Options end at the first word that is none, or behind "--". The rest goes to @o->command; `run`
+ * without a command is a usage error.
  */
 enum options_result options_parse(struct run_options *o, unsigned command, int argc, char **argv,
 				  struct error *err);
 
-/** options_print() - the option part of `help COMMAND`: ready options, by section. */
-void options_print(FILE *out, unsigned command);
+/** option_spelling() - how it is typed: "--allow". */
+const char *option_spelling(enum option_id id);
 
-/**
- * options_nearest() - the entry most like a mistyped word
- * @words, @n: the candidates; NULL entries are passed over
- *
- * Return: its index, or @n when nothing is near enough to be worth naming.
- */
-size_t options_nearest(const char *word, const char *const *words, size_t n);
+/** option_offered() - whether a command takes the option in this version. */
+bool option_offered(enum option_id id, unsigned command);
+
+/** options_print() - the option part of `help COMMAND`: what is offered, by section. */
+void options_print(FILE *out, unsigned command);
 
 #endif

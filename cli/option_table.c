@@ -1,0 +1,402 @@
+/*
+ * option_table.c - the table of options, and what each does with its argument
+ *
+ * An option costs one line here and, where no general apply_*() fits, one function that takes the
+ * value. `ready` is set when the feature behind it exists: only then is the option shown, accepted
+ * and required in the man page.
+ */
+#include "cli/options.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/addr.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/reader.h"
+#include "base/xalloc.h"
+
+#define TIMEOUT_MAX_S (10UL * 365 * 24 * 60 * 60) /* ten years: no run is meant to be longer */
+#define DNS_PORT      53
+#define LONG_BASE     256 /* getopt values of long options start behind the letters */
+#define WORD_SHOWN    128 /* how much of a mistyped word a message repeats */
+
+/* The value as it may be shown: escaped and cut. */
+struct shown {
+	char s[WORD_SHOWN];
+};
+
+static struct shown show_n(const char *word, size_t n)
+{
+	struct shown out;
+
+	log_escape(out.s, sizeof(out.s), word, n);
+	return out;
+}
+
+static struct shown show(const char *word)
+{
+	return show_n(word, strlen(word));
+}
+
+/* grow() - room for one more element behind *n of *v. Return: its address. */
+#define grow(v, n)                                               \
+	({                                                       \
+		(v) = xreallocarray((v), (n) + 1, sizeof(*(v))); \
+		&(v)[(n)++];                                     \
+	})
+
+static void *member(struct run_options *o, const struct option_spec *spec)
+{
+	return (char *)o + spec->offset;
+}
+
+static int apply_flag(struct run_options *o, const struct option_spec *spec, const char *value,
+		      struct error *err)
+{
+	(void)value;
+	(void)err;
+	*(bool *)member(o, spec) = true;
+	return 0;
+}
+
+static int apply_count(struct run_options *o, const struct option_spec *spec, const char *value,
+		       struct error *err)
+{
+	unsigned *count = member(o, spec);
+
+	(void)value;
+	(void)err;
+	if (*count < 3)
+		(*count)++;
+	return 0;
+}
+
+/* One piece of text; the last use counts. */
+static int apply_text(struct run_options *o, const struct option_spec *spec, const char *value,
+		      struct error *err)
+{
+	if (!*value)
+		return error_set(err, 0, "needs %s, not an empty word", spec->arg);
+	*(const char **)member(o, spec) = value;
+	return 0;
+}
+
+/* One more piece of text in a struct option_strings. */
+static int apply_strings(struct run_options *o, const struct option_spec *spec, const char *value,
+			 struct error *err)
+{
+	struct option_strings *list = member(o, spec);
+
+	if (!*value)
+		return error_set(err, 0, "needs %s, not an empty word", spec->arg);
+	list->v = xreallocarray(list->v, list->n + 2, sizeof(*list->v));
+	list->v[list->n++] = value;
+	list->v[list->n] = NULL;
+	return 0;
+}
+
+static int apply_rule(struct run_options *o, const struct option_spec *spec, const char *value,
+		      struct error *err)
+{
+	enum option_id id = (enum option_id)(spec - option_table);
+
+	if (!*value)
+		return error_set(err, 0, "needs %s, not an empty word", spec->arg);
+	*grow(o->rules.v, o->rules.n) = (struct option_value){
+		.id = id,
+		.option = option_spelling(id),
+		.value = value,
+	};
+	return 0;
+}
+
+/* Who may answer, and which of them exist yet. */
+static const struct {
+	const char *word;
+	enum ask_who who;
+	bool ready;
+} askers[] = {
+	{ "auto", ASK_AUTO, true },
+	{ "tty", ASK_TTY, false },
+	{ "control", ASK_CONTROL, false },
+	{ "never", ASK_NEVER, true },
+};
+#define ASK_EXEC_READY false
+
+static int apply_ask_exec(struct run_options *o, const char *program, struct error *err)
+{
+	if (!*program)
+		return error_set(err, 0, "needs a program behind 'exec:'");
+	if (!ASK_EXEC_READY)
+		return error_set(err, 0,
+				 "'exec:PROGRAM' is not available in this version; use 'never'");
+	o->ask = ASK_EXEC;
+	o->ask_program = program;
+	return 0;
+}
+
+static int apply_ask(struct run_options *o, const struct option_spec *spec, const char *value,
+		     struct error *err)
+{
+	(void)spec;
+	if (strncmp(value, "exec:", 5) == 0)
+		return apply_ask_exec(o, value + 5, err);
+	for (size_t i = 0; i < ARRAY_SIZE(askers); i++) {
+		if (strcmp(value, askers[i].word) != 0)
+			continue;
+		if (!askers[i].ready)
+			return error_set(err, 0,
+					 "'%s' is not available in this version; use 'never'",
+					 value);
+		o->ask = askers[i].who;
+		o->ask_program = NULL;
+		return 0;
+	}
+	return error_set(err, 0, "knows auto, tty, control, never and exec:PROGRAM, not '%s'",
+			 show(value).s);
+}
+
+/* ADDR, ADDR:PORT or [V6]:PORT, as struct resolver_config wants it. */
+static bool is_server(const char *value)
+{
+	struct target t = { .via = VIA_DNS };
+	struct addr a;
+	size_t n = strlen(value);
+
+	if (addr_parse(value, n, &a))
+		return true;
+	return target_parse_authority(value, n, DNS_PORT, &t) == TARGET_OK && target_is_literal(&t);
+}
+
+static int apply_resolver(struct run_options *o, const struct option_spec *spec, const char *value,
+			  struct error *err)
+{
+	if (!is_server(value))
+		return error_set(err, 0,
+				 "needs the address of a DNS server, such as 192.0.2.53, "
+				 "192.0.2.53:5353 or [2001:db8::53]:53, not '%s'",
+				 show(value).s);
+	return apply_strings(o, spec, value, err);
+}
+
+static bool parse_port(const char *p, size_t n, uint16_t *out)
+{
+	uint64_t port;
+
+	if (!reader_decimal(p, n, UINT16_MAX, &port) || port == 0)
+		return false;
+	*out = (uint16_t)port;
+	return true;
+}
+
+static int apply_forward(struct run_options *o, const struct option_spec *spec, const char *value,
+			 struct error *err)
+{
+	struct option_forward f = { .text = value, .target = { .via = VIA_FORWARD } };
+	const char *sep = strchr(value, '=');
+
+	if (!sep || !parse_port(value, (size_t)(sep - value), &f.port) ||
+	    target_parse_authority(sep + 1, strlen(sep + 1), 0, &f.target) != TARGET_OK)
+		return error_set(err, 0, "needs %s, such as 5432=db.example.com:5432, not '%s'",
+				 spec->arg, show(value).s);
+	*grow(o->forwards, o->nforwards) = f;
+	return 0;
+}
+
+static int apply_publish(struct run_options *o, const struct option_spec *spec, const char *value,
+			 struct error *err)
+{
+	struct option_publish p;
+	const char *sep = strchr(value, '=');
+
+	if (!sep || !parse_port(value, (size_t)(sep - value), &p.host_port) ||
+	    !parse_port(sep + 1, strlen(sep + 1), &p.port))
+		return error_set(err, 0, "needs %s, such as 8080=80, not '%s'", spec->arg,
+				 show(value).s);
+	*grow(o->publishes, o->npublishes) = p;
+	return 0;
+}
+
+static int apply_fs(struct run_options *o, const struct option_spec *spec, const char *value,
+		    struct error *err)
+{
+	(void)spec;
+	if (strcmp(value, "workspace") == 0)
+		o->fs = FS_WORKSPACE;
+	else if (strcmp(value, "strict") == 0)
+		o->fs = FS_STRICT;
+	else if (strcmp(value, "off") == 0)
+		o->fs = FS_OFF;
+	else
+		return error_set(err, 0, "knows workspace, strict and off, not '%s'",
+				 show(value).s);
+	return 0;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return -1;
+}
+
+/* Exactly what sha256sum prints: an empty or sloppy pin must not mean "no pin". */
+static int apply_pin(struct run_options *o, const struct option_spec *spec, const char *value,
+		     struct error *err)
+{
+	uint8_t pin[sizeof(o->pin)];
+
+	(void)spec;
+	if (strlen(value) != 2 * sizeof(pin))
+		goto bad;
+	for (size_t i = 0; i < sizeof(pin); i++) {
+		int hi = hex_digit(value[2 * i]), lo = hex_digit(value[2 * i + 1]);
+
+		if (hi < 0 || lo < 0)
+			goto bad;
+		pin[i] = (uint8_t)(hi << 4 | lo);
+	}
+	memcpy(o->pin, pin, sizeof(pin));
+	o->pinned = true;
+	return 0;
+bad:
+	return error_set(err, 0, "needs 64 lower-case hex digits, as sha256sum prints them");
+}
+
+static int apply_timeout(struct run_options *o, const struct option_spec *spec, const char *value,
+			 struct error *err)
+{
+	uint64_t s;
+
+	if (!reader_decimal(value, strlen(value), TIMEOUT_MAX_S, &s) || s == 0)
+		return error_set(err, 0, "needs %s from 1 to %lu, not '%s'", spec->arg,
+				 TIMEOUT_MAX_S, show(value).s);
+	o->timeout = (unsigned)s;
+	return 0;
+}
+
+static const struct {
+	const char *word;
+	int resource;
+} limit_kinds[] = {
+	{ "cpu", RLIMIT_CPU },	   { "as", RLIMIT_AS },	      { "nofile", RLIMIT_NOFILE },
+	{ "nproc", RLIMIT_NPROC }, { "fsize", RLIMIT_FSIZE },
+};
+
+static int apply_limit(struct run_options *o, const struct option_spec *spec, const char *value,
+		       struct error *err)
+{
+	const char *sep = strchr(value, '=');
+	uint64_t n;
+
+	(void)spec;
+	if (!sep || !reader_decimal(sep + 1, strlen(sep + 1), INT64_MAX, &n))
+		return error_set(err, 0,
+				 "needs KIND=N with a whole number, such as nofile=256, "
+				 "not '%s'",
+				 show(value).s);
+	for (size_t i = 0; i < ARRAY_SIZE(limit_kinds); i++) {
+		const char *word = limit_kinds[i].word;
+		size_t len = (size_t)(sep - value);
+
+		if (strlen(word) != len || memcmp(word, value, len) != 0)
+			continue;
+		*grow(o->limits, o->nlimits) = (struct launcher_limit){
+			.resource = limit_kinds[i].resource,
+			.value = n,
+		};
+		return 0;
+	}
+	return error_set(err, 0, "knows the kinds cpu, as, nofile, nproc and fsize, not '%s'",
+			 show_n(value, (size_t)(sep - value)).s);
+}
+
+#define FOR_POLICY (FOR_RUN | FOR_SERVE | FOR_WHY | FOR_CHECK)
+#define FOR_ALL	   (FOR_POLICY | FOR_ENV | FOR_BRIDGE)
+#define INTO(m)	   offsetof(struct run_options, m)
+
+/* clang-format off */
+const struct option_spec option_table[OPT_NUM] = {
+	/* name, letter, ready, section, commands, argument, words, help, apply, offset */
+	[OPT_ALLOW] = { "allow", 'a', true, SECTION_NETWORK, FOR_POLICY, "PATTERN", NULL,
+		"allow a host: name, *.name, **.name, address or block, each with :port",
+		apply_rule, 0 },
+	[OPT_DENY] = { "deny", 'd', true, SECTION_NETWORK, FOR_POLICY, "PATTERN", NULL,
+		"refuse a host, whatever allows it", apply_rule, 0 },
+	[OPT_ONLY] = { "only", 0, false, SECTION_NETWORK, FOR_POLICY, "PATTERN", NULL,
+		"this run's own list: anything else is refused without asking", apply_rule, 0 },
+	[OPT_STRICT] = { "strict", 0, true, SECTION_NETWORK, FOR_POLICY, NULL, NULL,
+		"refuse unknown hosts without asking", apply_flag, INTO(strict) },
+	[OPT_POLICY] = { "policy", 'p', false, SECTION_NETWORK, FOR_POLICY, "FILE", "@file",
+		"read a settings file (JSON)", apply_rule, 0 },
+	[OPT_ALLOW_LIST] = { "allow-list", 0, false, SECTION_NETWORK, FOR_POLICY, "FILE", "@file",
+		"allow the hosts in a list file, one a line", apply_rule, 0 },
+	[OPT_DENY_LIST] = { "deny-list", 0, false, SECTION_NETWORK, FOR_POLICY, "FILE", "@file",
+		"refuse the hosts in a list file, one a line", apply_rule, 0 },
+	[OPT_NO_CONFIG] = { "no-config", 0, true, SECTION_NETWORK, FOR_POLICY, NULL, NULL,
+		"read no user, project or managed settings file", apply_flag, INTO(no_config) },
+	[OPT_ASK] = { "ask", 0, true, SECTION_NETWORK, FOR_RUN | FOR_SERVE, "WHO", "auto never",
+		"who answers for unknown hosts: auto or never (both refuse them)",
+		apply_ask, 0 },
+	[OPT_ALLOW_PRIVATE] = { "allow-private", 0, false, SECTION_NETWORK, FOR_POLICY, "PATTERN",
+		NULL, "names that match may lead to private addresses", apply_rule, 0 },
+	[OPT_FORWARD] = { "forward", 0, false, SECTION_NETWORK, FOR_RUN, "LPORT=HOST:PORT", NULL,
+		"a port on the sandbox's loopback that leads to HOST:PORT, under the same policy",
+		apply_forward, 0 },
+	[OPT_PUBLISH] = { "publish", 0, false, SECTION_NETWORK, FOR_RUN, "HPORT=PORT", NULL,
+		"a port on the host's loopback that leads to a server which the command runs",
+		apply_publish, 0 },
+	[OPT_NO_CAPTURE] = { "no-capture", 0, false, SECTION_NETWORK, FOR_RUN | FOR_ENV, NULL, NULL,
+		"proxy variables only: no DNS stub, no captured connections",
+		apply_flag, INTO(no_capture) },
+	[OPT_RESOLVER] = { "resolver", 0, true, SECTION_NETWORK, FOR_RUN | FOR_SERVE, "ADDR[:PORT]",
+		NULL, "DNS server to ask instead of those in /etc/resolv.conf",
+		apply_resolver, INTO(resolvers) },
+
+	[OPT_FS] = { "fs", 0, false, SECTION_CONFINEMENT, FOR_RUN, "MODE", "workspace strict off",
+		"how files are confined: workspace (default), strict or off", apply_fs, 0 },
+	[OPT_READ] = { "read", 0, false, SECTION_CONFINEMENT, FOR_RUN, "PATH", "@file",
+		"let the command read PATH", apply_strings, INTO(read) },
+	[OPT_WRITE] = { "write", 0, false, SECTION_CONFINEMENT, FOR_RUN, "PATH", "@file",
+		"let the command write PATH", apply_strings, INTO(write) },
+	[OPT_EXEC] = { "exec", 0, false, SECTION_CONFINEMENT, FOR_RUN, "PATH", "@file",
+		"let the command execute PATH", apply_strings, INTO(exec) },
+	[OPT_DENY_READ] = { "deny-read", 0, false, SECTION_CONFINEMENT, FOR_RUN, "PATH", "@file",
+		"hide PATH, whatever grants it", apply_strings, INTO(deny_read) },
+	[OPT_DENY_WRITE] = { "deny-write", 0, false, SECTION_CONFINEMENT, FOR_RUN, "PATH", "@file",
+		"keep PATH unwritable, whatever grants it", apply_strings, INTO(deny_write) },
+	[OPT_ENV] = { "env", 0, true, SECTION_CONFINEMENT, FOR_RUN | FOR_ENV, "NAME[=VALUE]", NULL,
+		"pass a variable, or set it; 'CARGO_*' passes by pattern",
+		apply_strings, INTO(env) },
+	[OPT_PIN_SHA256] = { "pin-sha256", 0, false, SECTION_CONFINEMENT, FOR_RUN, "HEX", NULL,
+		"run the program only if its bytes have this digest", apply_pin, 0 },
+	[OPT_ALLOW_UNIX_SOCKETS] = { "allow-unix-sockets", 0, false, SECTION_CONFINEMENT, FOR_RUN,
+		NULL, NULL, "do not refuse AF_UNIX sockets", apply_flag, INTO(allow_unix_sockets) },
+	[OPT_TIMEOUT] = { "timeout", 0, true, SECTION_CONFINEMENT, FOR_RUN, "SECONDS", NULL,
+		"kill the run after that time and exit 124", apply_timeout, 0 },
+	[OPT_LIMIT] = { "limit", 0, false, SECTION_CONFINEMENT, FOR_RUN, "KIND=N",
+		"cpu= as= nofile= nproc= fsize=",
+		"limit cpu (seconds), as (bytes), nofile, nproc or fsize (bytes)", apply_limit, 0 },
+	[OPT_CHDIR] = { "chdir", 'C', true, SECTION_CONFINEMENT, FOR_RUN, "DIR", "@dir",
+		"where the command starts, and what it may write", apply_text, INTO(chdir) },
+
+	[OPT_AUDIT] = { "audit", 0, false, SECTION_OUTPUT, FOR_RUN | FOR_SERVE, "FILE", "@file",
+		"write one JSON object a line: every decision, every closed connection",
+		apply_text, INTO(audit) },
+	[OPT_VIOLATIONS] = { "violations", 0, false, SECTION_OUTPUT, FOR_RUN, NULL, NULL,
+		"print a <sandbox_violations> block on stderr at the end",
+		apply_flag, INTO(violations) },
+	[OPT_EXIT_ON_DENY] = { "exit-on-deny", 0, false, SECTION_OUTPUT, FOR_RUN, NULL, NULL,
+		"exit 77 if the command succeeded but anything was refused",
+		apply_flag, INTO(exit_on_deny) },
+	[OPT_QUIET] = { "quiet", 'q', true, SECTION_OUTPUT, FOR_RUN | FOR_SERVE, NULL, NULL,
+		"no refusal lines on stderr", apply_flag, INTO(quiet) },
+	[OPT_VERBOSE] = { "verbose", 'v', true, SECTION_OUTPUT, FOR_ALL, NULL, NULL,
+		"diagnostics on stderr; twice for more", apply_count, INTO(verbose) },
+	[OPT_HELP] = { "help", 'h', true, SECTION_OUTPUT, FOR_ALL, NULL, NULL,
+		"print this and exit", NULL, 0 },
+};
+/* clang-format on */
