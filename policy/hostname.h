@@ -46,7 +46,13 @@ enum hostname_kind hostname_parse(const void *p, size_t n, struct hostname *out,
 /** hostname_equal() - byte equality of two canonical names. */
 bool hostname_equal(const struct hostname *a, const struct hostname *b);
 
+/** hostname_is_under() - whether @h is the canonical name @suffix or lies below it. */
+bool hostname_is_under(const struct hostname *h, const char *suffix);
+
 /** hostname_is_local() - localhost, *.localhost, ip6-localhost and the like (RFC 6761 6.3). */
 bool hostname_is_local(const struct hostname *h);
+
+/** hostname_is_metadata() - a name by which clouds publish their metadata service. */
+bool hostname_is_metadata(const struct hostname *h);
 
 #endif

@@ -147,6 +147,11 @@ const char *policy_code_name(enum code c);
  */
 size_t policy_capture_ports(const struct policy *p, uint16_t *out, size_t max);
 
+struct ruleset;
+
+/** policy_ruleset() - a list's entries, for lint and bench. */
+const struct ruleset *policy_ruleset(const struct policy *p, enum list list);
+
 /** policy_count() - how many entries a list has. */
 size_t policy_count(const struct policy *p, enum list list);
 

@@ -1,0 +1,438 @@
+#include "policy/policy.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "policy/pattern.h"
+#include "policy/ruleset.h"
+
+#define NUM_LISTS (LIST_PRIVATE + 1)
+
+/* A block wider than these names nobody's network; it opens public addresses only. */
+#define V4_BITS_MIN 8 /* 10.0.0.0/8, 127.0.0.0/8 */
+#define V6_BITS_MIN 7 /* fc00::/7 */
+
+struct policy {
+	struct ruleset *list[NUM_LISTS];
+	bool strict;
+	enum verdict unknown;
+};
+
+static const char *const code_name[] = {
+	[CODE_OK] = "ok",
+	[CODE_NOT_LISTED] = "not-listed",
+	[CODE_DENIED] = "denied",
+	[CODE_LOOPBACK] = "loopback",
+	[CODE_METADATA] = "metadata",
+	[CODE_LINK_LOCAL] = "link-local",
+	[CODE_OWN_ADDRESS] = "own-address",
+	[CODE_PRIVATE] = "private",
+	[CODE_SPECIAL] = "special",
+	[CODE_BAD_HOST] = "bad-host",
+	[CODE_BAD_PORT] = "bad-port",
+	[CODE_ASKED_NO] = "asked-no",
+	[CODE_ASK_TIMEOUT] = "ask-timeout",
+	[CODE_STRICT] = "strict",
+	[CODE_ONLY] = "only",
+	[CODE_SNI_MISMATCH] = "sni-mismatch",
+	[CODE_LIMIT] = "limit",
+	[CODE_DNS_FAILED] = "dns-failed",
+	[CODE_CONNECT_FAILED] = "connect-failed",
+	[CODE_CONNECT_TIMEOUT] = "connect-timeout",
+};
+static_assert(ARRAY_SIZE(code_name) == CODE_NUM, "one name a code");
+
+static const enum code class_code[] = {
+	[ADDR_PUBLIC] = CODE_OK,	 [ADDR_LOOPBACK] = CODE_LOOPBACK,
+	[ADDR_METADATA] = CODE_METADATA, [ADDR_LINK_LOCAL] = CODE_LINK_LOCAL,
+	[ADDR_PRIVATE] = CODE_PRIVATE,	 [ADDR_SPECIAL] = CODE_SPECIAL,
+};
+static_assert(ARRAY_SIZE(class_code) == ADDR_NUM_CLASSES, "one code a class");
+
+static const struct ruleset_query deny_query = {
+	.kinds = RULESET_NAMES | RULESET_ADDRS | RULESET_ANY,
+	.apex = true,
+	.every_port = true,
+};
+static const struct ruleset_query deny_addr_query = { .kinds = RULESET_ADDRS, .every_port = true };
+static const struct ruleset_query allow_query = {
+	.kinds = RULESET_NAMES | RULESET_ADDRS | RULESET_ANY,
+};
+static const struct ruleset_query exact_addr_query = { .kinds = RULESET_KIND(PATTERN_ADDR) };
+
+const char *policy_code_name(enum code c)
+{
+	return code_name[c];
+}
+
+struct policy *policy_new(void)
+{
+	struct policy *p = xcalloc(1, sizeof(*p));
+
+	for (size_t i = 0; i < NUM_LISTS; i++)
+		p->list[i] = ruleset_new();
+	p->unknown = VERDICT_DENY;
+	return p;
+}
+
+void policy_free(struct policy *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < NUM_LISTS; i++)
+		ruleset_free(p->list[i]);
+	free(p);
+}
+
+/* What an entry may be depends on the list: a too wide one is harmless where it refuses. */
+static int check_for_list(enum list list, const struct pattern *p, const char *text,
+			  struct error *err)
+{
+	if (list != LIST_DENY && pattern_is_too_wide(p))
+		return error_set(
+			err, 0,
+			"\"%s\": would allow every name under a public registry; write the "
+			"hosts, or \"*\" for all of them",
+			text);
+	if (list == LIST_PRIVATE && !pattern_is_name(p))
+		return error_set(
+			err, 0,
+			"\"%s\": this list takes names that may lead to private addresses; to "
+			"open an address or a block, allow it: --allow %s",
+			text, text);
+	return 0;
+}
+
+int policy_add(struct policy *p, enum list list, const char *pattern, const char *file,
+	       unsigned line, const char *reason, struct error *err)
+{
+	struct rule rule = { .text = pattern, .file = file, .line = line, .reason = reason };
+	struct pattern parsed;
+
+	if (pattern_parse(pattern, strlen(pattern), &parsed, err))
+		return -1;
+	if (check_for_list(list, &parsed, pattern, err))
+		return -1;
+	return ruleset_add(p->list[list], &parsed, &rule, err);
+}
+
+void policy_set_strict(struct policy *p, bool strict)
+{
+	p->strict = strict;
+}
+
+void policy_set_unknown(struct policy *p, enum verdict verdict)
+{
+	p->unknown = verdict;
+}
+
+size_t policy_count(const struct policy *p, enum list list)
+{
+	return ruleset_count(p->list[list]);
+}
+
+const struct ruleset *policy_ruleset(const struct policy *p, enum list list)
+{
+	return p->list[list];
+}
+
+static void set(struct decision *out, enum verdict verdict, enum code code, const struct rule *rule)
+{
+	*out = (struct decision){ .verdict = verdict, .code = code, .rule = rule };
+}
+
+static void deny(struct decision *out, enum code code, const struct rule *rule)
+{
+	set(out, VERDICT_DENY, code, rule);
+}
+
+/* Look an address up on the allow list, and on the run's own list unless strict mode locks it. */
+static const struct rule *listed_addr(const struct policy *p, const struct addr *a, uint16_t port,
+				      const struct ruleset_query *q)
+{
+	const struct rule *r = ruleset_find_addr(p->list[LIST_ALLOW], a, port, q);
+
+	if (!r && !p->strict)
+		r = ruleset_find_addr(p->list[LIST_ONLY], a, port, q);
+	return r;
+}
+
+static const struct rule *listed_name(const struct policy *p, const struct hostname *h,
+				      uint16_t port, const struct ruleset_query *q)
+{
+	const struct rule *r = ruleset_find_name(p->list[LIST_ALLOW], h, port, q);
+
+	if (!r && !p->strict)
+		r = ruleset_find_name(p->list[LIST_ONLY], h, port, q);
+	return r;
+}
+
+/* The entry that names @a itself, or a block around it which is no wider than its kind. */
+static const struct rule *opened(const struct policy *p, const struct addr *a, uint16_t port,
+				 enum addr_class class)
+{
+	struct ruleset_query q = { .kinds = RULESET_ADDRS };
+
+	switch (class) {
+	case ADDR_METADATA:
+	case ADDR_LINK_LOCAL:
+		return listed_addr(p, a, port, &exact_addr_query);
+	case ADDR_LOOPBACK:
+		q.min_bits = a->family == AF_INET ? V4_BITS_MIN : 127;
+		break;
+	case ADDR_PRIVATE:
+	case ADDR_SPECIAL:
+		q.min_bits = a->family == AF_INET ? V4_BITS_MIN : V6_BITS_MIN;
+		break;
+	case ADDR_PUBLIC:
+	case ADDR_NUM_CLASSES:
+		break;
+	}
+	return listed_addr(p, a, port, &q);
+}
+
+static const struct addr loopback_addr[] = {
+	{ AF_INET, { 127, 0, 0, 1 } },
+	{ AF_INET6, { [15] = 1 } },
+};
+
+/* A name of this machine is listed by itself (no "*" counts), or by the loopback address. */
+static bool local_name_listed(const struct policy *p, const struct hostname *h, uint16_t port)
+{
+	struct ruleset_query q = { .kinds = RULESET_NAMES };
+
+	if (listed_name(p, h, port, &q))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(loopback_addr); i++)
+		if (listed_addr(p, &loopback_addr[i], port, &exact_addr_query))
+			return true;
+	return false;
+}
+
+/* A metadata name is open only where an address behind such names is listed. */
+static bool metadata_listed(const struct policy *p, uint16_t port)
+{
+	static const struct addr addr[] = {
+		{ AF_INET, { 169, 254, 169, 254 } },
+		{ AF_INET6, { 0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, 0x54 } },
+		{ AF_INET6, { 0xfd, 0x20, 0x00, 0xce, [14] = 0x02, 0x54 } },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(addr); i++)
+		if (listed_addr(p, &addr[i], port, &exact_addr_query))
+			return true;
+	return false;
+}
+
+/* Step 1. Return: CODE_OK, or why the target is refused whatever the lists say. */
+static enum code never(const struct policy *p, const struct target *t)
+{
+	enum addr_class class;
+
+	if (t->host.len == 0)
+		return CODE_BAD_HOST;
+	if (t->port == 0 && t->via != VIA_DNS)
+		return CODE_BAD_PORT;
+	if (!target_is_literal(t)) {
+		if (hostname_is_local(&t->host) && !local_name_listed(p, &t->host, t->port))
+			return CODE_LOOPBACK;
+		if (hostname_is_metadata(&t->host) && !metadata_listed(p, t->port))
+			return CODE_METADATA;
+		return CODE_OK;
+	}
+	class = addr_classify(&t->addr);
+	switch (class) {
+	case ADDR_LOOPBACK:
+	case ADDR_METADATA:
+	case ADDR_LINK_LOCAL:
+		return opened(p, &t->addr, t->port, class) ? CODE_OK : class_code[class];
+	case ADDR_PUBLIC:
+	case ADDR_PRIVATE:
+	case ADDR_SPECIAL:
+	case ADDR_NUM_CLASSES:
+		break;
+	}
+	return CODE_OK;
+}
+
+/* The deny entry for an address, or for an IPv4 address that it only wraps. */
+static const struct rule *denied_addr(const struct policy *p, const struct addr *a, uint16_t port,
+				      const struct ruleset_query *q)
+{
+	const struct rule *r = ruleset_find_addr(p->list[LIST_DENY], a, port, q);
+	struct addr v4;
+
+	if (!r && addr_unwrap(a, &v4))
+		r = ruleset_find_addr(p->list[LIST_DENY], &v4, port, q);
+	return r;
+}
+
+static const struct rule *denied(const struct policy *p, const struct target *t)
+{
+	if (target_is_literal(t))
+		return denied_addr(p, &t->addr, t->port, &deny_query);
+	return ruleset_find_name(p->list[LIST_DENY], &t->host, t->port, &deny_query);
+}
+
+/* "*" stands for names and public addresses; other literals need an entry of their own. */
+static const struct rule *allowed(const struct policy *p, const struct target *t)
+{
+	enum addr_class class;
+	const struct rule *r;
+
+	if (!target_is_literal(t)) {
+		r = listed_name(p, &t->host, t->port, &allow_query);
+		/* localhost is open where 127.0.0.1 or ::1 is */
+		for (size_t i = 0; !r && hostname_is_local(&t->host) && i < 2; i++)
+			r = listed_addr(p, &loopback_addr[i], t->port, &exact_addr_query);
+		return r;
+	}
+	class = addr_classify(&t->addr);
+	r = opened(p, &t->addr, t->port, class);
+	if (!r && class == ADDR_PUBLIC)
+		r = listed_addr(p, &t->addr, t->port, &allow_query);
+	return r;
+}
+
+/* Steps 4 to 6, for a target that is on no list. */
+static void decide_unlisted(const struct policy *p, const struct target *t, struct decision *out)
+{
+	enum addr_class class = ADDR_PUBLIC;
+
+	if (target_is_literal(t))
+		class = addr_classify(&t->addr);
+	if (p->strict) {
+		deny(out, CODE_STRICT, NULL);
+	} else if (ruleset_count(p->list[LIST_ONLY])) {
+		deny(out, CODE_ONLY, NULL);
+	} else if (p->unknown == VERDICT_DENY) {
+		deny(out, CODE_NOT_LISTED, NULL);
+	} else if (class == ADDR_SPECIAL ||
+		   (class == ADDR_PRIVATE && p->unknown == VERDICT_ALLOW)) {
+		deny(out, class_code[class], NULL);
+	} else {
+		set(out, p->unknown, p->unknown == VERDICT_ASK ? CODE_NOT_LISTED : CODE_OK, NULL);
+	}
+}
+
+void policy_decide(const struct policy *p, const struct target *t, struct decision *out)
+{
+	enum code code = never(p, t);
+	const struct rule *r;
+
+	if (code != CODE_OK) {
+		deny(out, code, NULL);
+		return;
+	}
+	r = denied(p, t);
+	if (r) {
+		deny(out, CODE_DENIED, r);
+		return;
+	}
+	r = allowed(p, t);
+	if (r)
+		set(out, VERDICT_ALLOW, CODE_OK, r);
+	else
+		decide_unlisted(p, t, out);
+}
+
+static bool is_own(const struct addr_set *own, const struct addr *a)
+{
+	struct addr v4;
+
+	if (!own)
+		return false;
+	return addr_set_contains(own, a) || (addr_unwrap(a, &v4) && addr_set_contains(own, &v4));
+}
+
+/* May a name of this machine lead to @a? localhost means 127.0.0.1 and ::1, nothing else. */
+static enum code vet_local_name(const struct policy *p, const struct target *t,
+				const struct addr *a)
+{
+	struct ruleset_query q = { .kinds = RULESET_NAMES };
+
+	if (!listed_name(p, &t->host, t->port, &q))
+		return CODE_LOOPBACK;
+	for (size_t i = 0; i < ARRAY_SIZE(loopback_addr); i++)
+		if (addr_equal(a, &loopback_addr[i]))
+			return CODE_OK;
+	return CODE_NOT_LISTED;
+}
+
+static enum code vet_class(const struct policy *p, const struct target *t, enum addr_class class)
+{
+	struct ruleset_query q = { .kinds = RULESET_NAMES | RULESET_ANY };
+
+	if (class == ADDR_PRIVATE && !target_is_literal(t) &&
+	    ruleset_find_name(p->list[LIST_PRIVATE], &t->host, t->port, &q))
+		return CODE_OK;
+	return class_code[class];
+}
+
+void policy_vet(const struct policy *p, const struct target *t, const struct addr *a,
+		const struct addr_set *own, struct decision *out)
+{
+	enum addr_class class = addr_classify(a);
+	const struct rule *r = denied_addr(p, a, t->port, &deny_addr_query);
+	enum code code;
+
+	if (r)
+		code = CODE_DENIED;
+	else if (listed_addr(p, a, t->port, &exact_addr_query))
+		code = CODE_OK;
+	else if (!target_is_literal(t) && hostname_is_local(&t->host))
+		code = vet_local_name(p, t, a);
+	else if (class != ADDR_LOOPBACK && is_own(own, a))
+		code = CODE_OWN_ADDRESS;
+	else if (opened(p, a, t->port, class))
+		code = CODE_OK;
+	else
+		code = vet_class(p, t, class);
+	if (code == CODE_OK) {
+		set(out, VERDICT_ALLOW, CODE_OK, NULL);
+	} else {
+		deny(out, code, r);
+		out->addr = *a;
+	}
+}
+
+/* The ports of allow entries as a bit set, narrow intervals before wide ones. */
+struct port_bits {
+	uint8_t bit[(UINT16_MAX + 1) / 8];
+	size_t n, max;
+	unsigned width_min, width_max;
+};
+
+static void add_ports(void *ctx, const struct port_range *r)
+{
+	struct port_bits *b = ctx;
+	unsigned width = (unsigned)r->hi - r->lo + 1;
+
+	if (width < b->width_min || width > b->width_max)
+		return;
+	for (unsigned port = r->lo; port <= r->hi && b->n < b->max; port++) {
+		uint8_t mask = (uint8_t)(1u << port % 8);
+
+		if (!(b->bit[port / 8] & mask))
+			b->n++;
+		b->bit[port / 8] |= mask;
+	}
+}
+
+size_t policy_capture_ports(const struct policy *p, uint16_t *out, size_t max)
+{
+	struct port_bits b = { .max = max, .width_max = 1 };
+	size_t n = 0;
+
+	for (; b.width_min <= UINT16_MAX; b.width_min = b.width_max + 1, b.width_max *= 16) {
+		ruleset_each_port(p->list[LIST_ALLOW], add_ports, &b);
+		ruleset_each_port(p->list[LIST_ONLY], add_ports, &b);
+	}
+	for (unsigned port = 1; port <= UINT16_MAX; port++)
+		if (b.bit[port / 8] & 1u << port % 8)
+			out[n++] = (uint16_t)port;
+	return n;
+}

@@ -1,0 +1,171 @@
+#include "policy/refusal.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+/* Longest piece of the policy's author that is repeated: pattern, file, reason. */
+#define PIECE_MAX 200
+
+/* What is said, and which option would have allowed it. */
+enum remedy {
+	REMEDY_NONE,
+	REMEDY_ALLOW,
+	REMEDY_ONLY,
+	REMEDY_ADDR,	/* --allow with the address that was refused */
+	REMEDY_PRIVATE, /* --allow-private for a name, --allow for a literal */
+};
+
+struct phrase {
+	const char *text;
+	enum remedy remedy;
+};
+
+static const struct phrase phrase[] = {
+	[CODE_OK] = { "allowed", REMEDY_NONE },
+	[CODE_NOT_LISTED] = { "not on the allow list", REMEDY_ALLOW },
+	[CODE_DENIED] = { "denied", REMEDY_NONE },
+	[CODE_LOOPBACK] = { "leads to this machine", REMEDY_ADDR },
+	[CODE_METADATA] = { "a cloud metadata service", REMEDY_NONE },
+	[CODE_LINK_LOCAL] = { "a link-local address", REMEDY_ADDR },
+	[CODE_OWN_ADDRESS] = { "an address of this machine", REMEDY_ADDR },
+	[CODE_PRIVATE] = { "a private address", REMEDY_PRIVATE },
+	[CODE_SPECIAL] = { "a special-use address", REMEDY_ADDR },
+	[CODE_BAD_HOST] = { "not a valid host name", REMEDY_NONE },
+	[CODE_BAD_PORT] = { "not a valid port", REMEDY_NONE },
+	[CODE_ASKED_NO] = { "the answer was no", REMEDY_ALLOW },
+	[CODE_ASK_TIMEOUT] = { "nobody answered in time", REMEDY_ALLOW },
+	[CODE_STRICT] = { "not on the allow list, and strict mode asks nobody", REMEDY_ALLOW },
+	[CODE_ONLY] = { "not on this run's own list", REMEDY_ONLY },
+	[CODE_SNI_MISMATCH] = { "TLS asked for another name", REMEDY_NONE },
+	[CODE_LIMIT] = { "a limit is reached", REMEDY_NONE },
+	[CODE_DNS_FAILED] = { "the name does not resolve", REMEDY_NONE },
+	[CODE_CONNECT_FAILED] = { "the connection failed", REMEDY_NONE },
+	[CODE_CONNECT_TIMEOUT] = { "the connection timed out", REMEDY_NONE },
+};
+static_assert(ARRAY_SIZE(phrase) == CODE_NUM, "one phrase a code");
+
+/* A growing line in a buffer of REFUSAL_MAX bytes; what does not fit is cut. */
+struct line {
+	char *out;
+	size_t n;
+};
+
+static void put(struct line *l, const char *text)
+{
+	size_t n = strnlen(text, REFUSAL_MAX - 1 - l->n);
+
+	memcpy(l->out + l->n, text, n);
+	l->n += n;
+	l->out[l->n] = '\0';
+}
+
+static void put_piece(struct line *l, const char *text)
+{
+	char buf[PIECE_MAX];
+
+	put(l, log_escape(buf, sizeof(buf), text, strlen(text)));
+}
+
+static bool is_failure(enum code code)
+{
+	return code == CODE_DNS_FAILED || code == CODE_CONNECT_FAILED ||
+	       code == CODE_CONNECT_TIMEOUT;
+}
+
+/* ": *.example.com, FILE:12: tracks users" */
+static void put_rule(struct line *l, const struct rule *r)
+{
+	char number[16];
+
+	put(l, " by ");
+	put_piece(l, r->text);
+	if (r->file) {
+		put(l, ", ");
+		put_piece(l, r->file);
+	}
+	if (r->file && r->line) {
+		(void)snprintf(number, sizeof(number), ":%u", r->line);
+		put(l, number);
+	}
+	if (r->reason) {
+		put(l, ": ");
+		put_piece(l, r->reason);
+	}
+}
+
+static void put_reason(struct line *l, const struct target *t, const struct decision *d)
+{
+	char addr[ADDR_TEXT_MAX];
+	bool resolved = d->addr.family != AF_UNSPEC && !target_is_literal(t);
+
+	put(l, " (");
+	put(l, phrase[d->code].text);
+	if (resolved) {
+		put(l, d->code == CODE_DENIED ? " address " : ": ");
+		put(l, addr_format(&d->addr, addr));
+	}
+	if (d->rule)
+		put_rule(l, d->rule);
+	put(l, ")");
+}
+
+static void put_target(struct line *l, const struct target *t)
+{
+	char text[TARGET_TEXT_MAX];
+
+	if (t->host.len)
+		put_piece(l, target_format(t, text));
+	else
+		put(l, "a request");
+}
+
+/* The address to list: the one a name led to, or the literal itself. */
+static void put_addr_remedy(struct line *l, const struct target *t, const struct decision *d)
+{
+	struct target direct = *t;
+
+	if (d->addr.family != AF_UNSPEC)
+		target_from_addr(&d->addr, t->port, &direct);
+	put(l, "; allow with: --allow ");
+	put_target(l, &direct);
+}
+
+static void put_remedy(struct line *l, const struct target *t, const struct decision *d)
+{
+	switch (phrase[d->code].remedy) {
+	case REMEDY_NONE:
+		return;
+	case REMEDY_ALLOW:
+	case REMEDY_ONLY:
+		put(l, d->code == CODE_ONLY ? "; allow with: --only " : "; allow with: --allow ");
+		put_target(l, t);
+		return;
+	case REMEDY_PRIVATE:
+		if (!target_is_literal(t)) {
+			put(l, "; allow with: --allow-private ");
+			put(l, t->host.s);
+			return;
+		}
+		put_addr_remedy(l, t, d);
+		return;
+	case REMEDY_ADDR:
+		put_addr_remedy(l, t, d);
+		return;
+	}
+}
+
+const char *refusal_format(const struct target *t, const struct decision *d, char out[REFUSAL_MAX])
+{
+	struct line l = { .out = out };
+
+	put(&l, is_failure(d->code) ? "cannot reach " : "refused ");
+	put_target(&l, t);
+	put_reason(&l, t, d);
+	put_remedy(&l, t, d);
+	return out;
+}

@@ -1,0 +1,608 @@
+/*
+ * Theory of operation
+ *
+ * The key of an entry is its name without stars, or (family, prefix length, prefix) of its block;
+ * the two cannot collide, for a name has no byte below '-'. Entries with equal keys (other stars,
+ * other ports) hang in one chain. The table is open addressing over 4-byte slots: 24 bits of entry
+ * number and 8 bits of hash, so that a probe seldom touches an entry that is not wanted.
+ *
+ * `struct rule` is what a decision reports; it is built when an entry is first hit and kept, since
+ * a million of them ahead of time would double the memory.
+ */
+#include "policy/ruleset.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/xalloc.h"
+
+#define CHUNK_BITS   16
+#define CHUNK_SIZE   (1u << CHUNK_BITS)
+#define STRING_MAX   4096 /* longer file names and reasons are cut */
+#define KEY_MAX	     (HOSTNAME_MAX + 1)
+#define SLOT_INDEX   0x00ffffffu
+#define SLOTS_MIN    64u
+#define ORIGINS_SEEN 8 /* how far back an equal origin is looked for */
+#define NO_TEXT	     UINT32_MAX
+#define NO_ENTRY     UINT32_MAX
+#define V4_PREFIXES  33
+#define V6_PREFIXES  129
+
+/* Texts, at offsets that never move; an offset is chunk number and place in the chunk. */
+struct arena {
+	char **chunk;
+	size_t n;
+	size_t used; /* of the last chunk */
+};
+
+/*
+ * @ports: 0 for every port; lo << 16 | hi for one interval; the number of a list, 1.., for more
+ * @key_off: where the key starts, counted from @text
+ */
+struct entry {
+	uint32_t text;
+	uint32_t next;
+	uint32_t line;
+	uint32_t origin;
+	uint32_t ports;
+	uint16_t key_off;
+	uint8_t key_len;
+	uint8_t kind;
+};
+
+struct port_list {
+	uint8_t n;
+	struct port_range range[PATTERN_PORTS_MAX];
+};
+
+struct origin {
+	uint32_t file;
+	uint32_t reason;
+};
+
+/* Rules that have been reported: open addressing by entry number. */
+struct hits {
+	struct rule **rule;
+	uint32_t *entry;
+	size_t size, n;
+};
+
+struct ruleset {
+	struct hash_key key;
+	struct arena arena;
+	struct entry *entry;
+	size_t n, room;
+	uint32_t *slot;
+	size_t slots, keys;
+	struct port_list *list;
+	size_t lists;
+	struct origin *origin;
+	size_t origins, origins_room;
+	struct hits *hits;
+	size_t longest; /* key */
+	bool v4_used[V4_PREFIXES];
+	bool v6_used[V6_PREFIXES];
+};
+
+/* A key made for a lookup or an entry. */
+struct key {
+	const char *p;
+	size_t n;
+};
+
+struct ruleset *ruleset_new(void)
+{
+	struct ruleset *rs = xcalloc(1, sizeof(*rs));
+
+	rs->key = hash_key_random();
+	rs->hits = xcalloc(1, sizeof(*rs->hits));
+	return rs;
+}
+
+void ruleset_free(struct ruleset *rs)
+{
+	if (!rs)
+		return;
+	for (size_t i = 0; i < rs->arena.n; i++)
+		free(rs->arena.chunk[i]);
+	for (size_t i = 0; i < rs->hits->size; i++)
+		free(rs->hits->rule[i]);
+	free(rs->hits->rule);
+	free(rs->hits->entry);
+	free(rs->hits);
+	free(rs->arena.chunk);
+	free(rs->entry);
+	free(rs->slot);
+	free(rs->list);
+	free(rs->origin);
+	free(rs);
+}
+
+size_t ruleset_count(const struct ruleset *rs)
+{
+	return rs->n;
+}
+
+size_t ruleset_memory(const struct ruleset *rs)
+{
+	return sizeof(*rs) + rs->arena.n * CHUNK_SIZE + rs->n * sizeof(rs->entry[0]) +
+	       rs->slots * sizeof(rs->slot[0]) + rs->lists * sizeof(rs->list[0]) +
+	       rs->origins * sizeof(rs->origin[0]) +
+	       rs->hits->size * (sizeof(rs->hits->rule[0]) + sizeof(rs->hits->entry[0])) +
+	       rs->hits->n * sizeof(struct rule);
+}
+
+static const char *arena_at(const struct arena *a, uint32_t off)
+{
+	return a->chunk[off >> CHUNK_BITS] + (off & (CHUNK_SIZE - 1));
+}
+
+/* Room for @n bytes in one piece. */
+static char *arena_alloc(struct arena *a, size_t n, uint32_t *off)
+{
+	char *p;
+
+	assert(n <= CHUNK_SIZE);
+	if (!a->n || a->used + n > CHUNK_SIZE) {
+		a->chunk = xreallocarray(a->chunk, a->n + 1, sizeof(a->chunk[0]));
+		a->chunk[a->n++] = xmalloc(CHUNK_SIZE);
+		a->used = 0;
+	}
+	*off = (uint32_t)((a->n - 1) << CHUNK_BITS | a->used);
+	p = a->chunk[a->n - 1] + a->used;
+	a->used += n;
+	return p;
+}
+
+static uint32_t arena_string(struct arena *a, const char *s)
+{
+	size_t n = s ? strnlen(s, STRING_MAX) : 0;
+	uint32_t off;
+	char *p;
+
+	if (!s)
+		return NO_TEXT;
+	p = arena_alloc(a, n + 1, &off);
+	memcpy(p, s, n);
+	p[n] = '\0';
+	return off;
+}
+
+static const char *text_or_null(const struct ruleset *rs, uint32_t off)
+{
+	return off == NO_TEXT ? NULL : arena_at(&rs->arena, off);
+}
+
+static struct key entry_key(const struct ruleset *rs, const struct entry *e)
+{
+	return (struct key){ arena_at(&rs->arena, e->text) + e->key_off, e->key_len };
+}
+
+static struct key addr_key(const struct cidr *c, char out[KEY_MAX])
+{
+	size_t bytes = c->addr.family == AF_INET ? 4 : 16;
+
+	out[0] = c->addr.family == AF_INET ? 4 : 6;
+	out[1] = (char)c->bits;
+	memcpy(out + 2, c->addr.bytes, bytes);
+	return (struct key){ out, bytes + 2 };
+}
+
+/* The slot that holds @key, or the free one where it would go. */
+static uint32_t *find_slot(const struct ruleset *rs, struct key key, uint32_t *tag)
+{
+	uint64_t hash = hash_bytes(&rs->key, key.p, key.n);
+	size_t mask = rs->slots - 1;
+
+	*tag = (uint32_t)(hash >> 32) & ~SLOT_INDEX;
+	for (size_t i = (size_t)hash & mask;; i = (i + 1) & mask) {
+		uint32_t *slot = &rs->slot[i];
+		struct key have;
+
+		if (!*slot)
+			return slot;
+		if ((*slot & ~SLOT_INDEX) != *tag)
+			continue;
+		have = entry_key(rs, &rs->entry[(*slot & SLOT_INDEX) - 1]);
+		if (have.n == key.n && !memcmp(have.p, key.p, key.n))
+			return slot;
+	}
+}
+
+/* The first entry of the chain of @key, or NO_ENTRY. */
+static uint32_t probe(const struct ruleset *rs, struct key key)
+{
+	uint32_t slot, tag;
+
+	if (!rs->slots || key.n > rs->longest)
+		return NO_ENTRY;
+	slot = *find_slot(rs, key, &tag);
+	return slot ? (slot & SLOT_INDEX) - 1 : NO_ENTRY;
+}
+
+/* Keep at least a quarter of the slots free. */
+static void grow_table(struct ruleset *rs)
+{
+	size_t old_slots = rs->slots;
+	uint32_t *old = rs->slot;
+
+	if (rs->slots && rs->keys + 1 <= rs->slots / 4 * 3)
+		return;
+	rs->slots = old_slots ? old_slots * 2 : SLOTS_MIN;
+	rs->slot = xcalloc(rs->slots, sizeof(rs->slot[0]));
+	for (size_t i = 0; i < old_slots; i++) {
+		uint32_t index = old[i] & SLOT_INDEX;
+		uint32_t tag;
+
+		if (index) {
+			uint32_t *slot = find_slot(rs, entry_key(rs, &rs->entry[index - 1]), &tag);
+
+			*slot = tag | index;
+		}
+	}
+	free(old);
+}
+
+static int intern_ports(struct ruleset *rs, const struct pattern *p, uint32_t *out,
+			struct error *err)
+{
+	struct port_list list = { .n = p->nports };
+
+	*out = 0;
+	if (p->nports == 0)
+		return 0;
+	if (p->nports == 1) {
+		*out = (uint32_t)p->ports[0].lo << 16 | p->ports[0].hi;
+		return 0;
+	}
+	memcpy(list.range, p->ports, sizeof(list.range));
+	for (size_t i = 0; i < rs->lists && !*out; i++)
+		if (list.n == rs->list[i].n &&
+		    !memcmp(list.range, rs->list[i].range, list.n * sizeof(list.range[0])))
+			*out = (uint32_t)i + 1;
+	if (*out)
+		return 0;
+	if (rs->lists == RULESET_SAME_MAX)
+		return error_set(err, 0, "more than %d different lists of ports", RULESET_SAME_MAX);
+	rs->list = xreallocarray(rs->list, rs->lists + 1, sizeof(rs->list[0]));
+	rs->list[rs->lists++] = list;
+	*out = (uint32_t)rs->lists;
+	return 0;
+}
+
+static bool same_text(const struct ruleset *rs, uint32_t off, const char *s)
+{
+	if (off == NO_TEXT || !s)
+		return off == NO_TEXT && !s;
+	return !strncmp(arena_at(&rs->arena, off), s, STRING_MAX);
+}
+
+static uint32_t intern_origin(struct ruleset *rs, const char *file, const char *reason)
+{
+	struct origin o = { NO_TEXT, NO_TEXT };
+
+	for (size_t back = 1; back <= ORIGINS_SEEN && back <= rs->origins; back++) {
+		const struct origin *seen = &rs->origin[rs->origins - back];
+
+		if (!same_text(rs, seen->file, file))
+			continue;
+		o.file = seen->file;
+		if (same_text(rs, seen->reason, reason))
+			return (uint32_t)(rs->origins - back);
+	}
+	if (o.file == NO_TEXT)
+		o.file = arena_string(&rs->arena, file);
+	o.reason = arena_string(&rs->arena, reason);
+	if (rs->origins == rs->origins_room) {
+		rs->origins_room = rs->origins_room ? rs->origins_room * 2 : 4;
+		rs->origin = xreallocarray(rs->origin, rs->origins_room, sizeof(rs->origin[0]));
+	}
+	rs->origin[rs->origins] = o;
+	return (uint32_t)rs->origins++;
+}
+
+static size_t star_len(enum pattern_kind kind)
+{
+	return kind == PATTERN_BELOW ? 2 : kind == PATTERN_TREE ? 3 : 0;
+}
+
+/* Store the text as written, and behind it the key where the text does not contain it. */
+static void store_text(struct ruleset *rs, struct entry *e, const char *text, struct key key)
+{
+	size_t n = strnlen(text, STRING_MAX);
+	size_t stars = star_len((enum pattern_kind)e->kind);
+	bool inside = stars + key.n <= n && !memcmp(text + stars, key.p, key.n);
+	char *p = arena_alloc(&rs->arena, n + 1 + (inside ? 0 : key.n), &e->text);
+
+	memcpy(p, text, n);
+	p[n] = '\0';
+	e->key_off = (uint16_t)(inside ? stars : n + 1);
+	e->key_len = (uint8_t)key.n;
+	if (!inside)
+		memcpy(p + n + 1, key.p, key.n);
+	if (key.n > rs->longest)
+		rs->longest = key.n;
+}
+
+static void note_prefix(struct ruleset *rs, const struct cidr *c)
+{
+	if (c->addr.family == AF_INET)
+		rs->v4_used[c->bits] = true;
+	else if (c->addr.family == AF_INET6)
+		rs->v6_used[c->bits] = true;
+}
+
+/* Look through the chain for the same entry; *length counts it. */
+static struct entry *find_same(struct ruleset *rs, uint32_t head, enum pattern_kind kind,
+			       uint32_t ports, size_t *length)
+{
+	*length = 0;
+	for (uint32_t i = head; i != NO_ENTRY; i = rs->entry[i].next) {
+		struct entry *e = &rs->entry[i];
+
+		if (e->kind == kind && e->ports == ports)
+			return e;
+		++*length;
+	}
+	return NULL;
+}
+
+static struct entry *append(struct ruleset *rs)
+{
+	if (rs->n == rs->room) {
+		rs->room = rs->room ? rs->room + rs->room / 2 : 16;
+		rs->entry = xreallocarray(rs->entry, rs->room, sizeof(rs->entry[0]));
+	}
+	return &rs->entry[rs->n++];
+}
+
+static void insert(struct ruleset *rs, const struct pattern *p, const struct rule *rule,
+		   struct key key, uint32_t ports, uint32_t head)
+{
+	uint32_t origin = intern_origin(rs, rule->file, rule->reason);
+	struct entry *e = append(rs);
+	uint32_t *slot;
+	uint32_t tag;
+
+	*e = (struct entry){ .kind = (uint8_t)p->kind,
+			     .line = rule->line,
+			     .ports = ports,
+			     .next = head,
+			     .origin = origin };
+	store_text(rs, e, rule->text, key);
+	note_prefix(rs, &p->cidr);
+	grow_table(rs);
+	if (head == NO_ENTRY)
+		rs->keys++;
+	slot = find_slot(rs, key, &tag);
+	*slot = tag | (uint32_t)rs->n;
+}
+
+int ruleset_add(struct ruleset *rs, const struct pattern *pattern, const struct rule *rule,
+		struct error *err)
+{
+	char buf[KEY_MAX];
+	struct key key = { pattern->host.s, pattern->host.len };
+	struct entry *same;
+	size_t length;
+	uint32_t ports, head;
+
+	if (pattern->cidr.addr.family != AF_UNSPEC)
+		key = addr_key(&pattern->cidr, buf);
+	if (intern_ports(rs, pattern, &ports, err))
+		return -1;
+	head = probe(rs, key);
+	same = find_same(rs, head, pattern->kind, ports, &length);
+	if (same) {
+		const struct origin *o = &rs->origin[same->origin];
+
+		if (rule->reason && o->reason == NO_TEXT)
+			same->origin = intern_origin(rs, text_or_null(rs, o->file), rule->reason);
+		return 0;
+	}
+	if (length == RULESET_SAME_MAX)
+		return error_set(err, 0, "\"%s\": more than %d entries for one host", rule->text,
+				 RULESET_SAME_MAX);
+	if (rs->n == RULESET_ENTRIES_MAX)
+		return error_set(err, 0, "more than %u entries", RULESET_ENTRIES_MAX);
+	insert(rs, pattern, rule, key, ports, head);
+	return 0;
+}
+
+static size_t entry_ranges(const struct ruleset *rs, const struct entry *e, struct port_range *one,
+			   const struct port_range **out)
+{
+	if (!e->ports)
+		return 0;
+	if (e->ports >> 16) {
+		*one = (struct port_range){ (uint16_t)(e->ports >> 16), (uint16_t)e->ports };
+		*out = one;
+		return 1;
+	}
+	*out = rs->list[e->ports - 1].range;
+	return rs->list[e->ports - 1].n;
+}
+
+static bool port_matches(const struct ruleset *rs, const struct entry *e, uint16_t port,
+			 const struct ruleset_query *q)
+{
+	const struct port_range *r = NULL;
+	struct port_range one;
+	size_t n;
+
+	if (!e->ports)
+		return true;
+	if (!port)
+		return !q->every_port;
+	n = entry_ranges(rs, e, &one, &r);
+	for (size_t i = 0; i < n; i++)
+		if (port >= r[i].lo && port <= r[i].hi)
+			return true;
+	return false;
+}
+
+static struct rule build_rule(const struct ruleset *rs, const struct entry *e)
+{
+	const struct origin *o = &rs->origin[e->origin];
+
+	return (struct rule){ .text = arena_at(&rs->arena, e->text),
+			      .file = text_or_null(rs, o->file),
+			      .line = e->line,
+			      .reason = text_or_null(rs, o->reason) };
+}
+
+static size_t hits_place(const struct hits *h, uint32_t entry)
+{
+	size_t i = (size_t)(entry * 0x9e3779b1u) & (h->size - 1);
+
+	while (h->rule[i] && h->entry[i] != entry)
+		i = (i + 1) & (h->size - 1);
+	return i;
+}
+
+static void hits_grow(struct hits *h)
+{
+	struct hits old = *h;
+
+	h->size = old.size ? old.size * 2 : 16;
+	h->rule = xcalloc(h->size, sizeof(h->rule[0]));
+	h->entry = xcalloc(h->size, sizeof(h->entry[0]));
+	for (size_t i = 0; i < old.size; i++) {
+		size_t to;
+
+		if (!old.rule[i])
+			continue;
+		to = hits_place(h, old.entry[i]);
+		h->rule[to] = old.rule[i];
+		h->entry[to] = old.entry[i];
+	}
+	free(old.rule);
+	free(old.entry);
+}
+
+/* The rule of entry @i, built on its first hit; the pointer stays good. */
+static const struct rule *report(const struct ruleset *rs, uint32_t i)
+{
+	struct hits *h = rs->hits;
+	size_t at;
+
+	if (h->n * 2 >= h->size)
+		hits_grow(h);
+	at = hits_place(h, i);
+	if (!h->rule[at]) {
+		h->rule[at] = xmalloc(sizeof(struct rule));
+		h->entry[at] = i;
+		h->n++;
+	}
+	*h->rule[at] = build_rule(rs, &rs->entry[i]);
+	return h->rule[at];
+}
+
+static const struct rule *match_chain(const struct ruleset *rs, struct key key, unsigned kinds,
+				      uint16_t port, const struct ruleset_query *q)
+{
+	for (uint32_t i = probe(rs, key); i != NO_ENTRY; i = rs->entry[i].next) {
+		const struct entry *e = &rs->entry[i];
+
+		if ((RULESET_KIND(e->kind) & kinds) && port_matches(rs, e, port, q))
+			return report(rs, i);
+	}
+	return NULL;
+}
+
+static const struct rule *match_any(const struct ruleset *rs, uint16_t port,
+				    const struct ruleset_query *q)
+{
+	return match_chain(rs, (struct key){ "", 0 }, RULESET_ANY & q->kinds, port, q);
+}
+
+const struct rule *ruleset_find_name(const struct ruleset *rs, const struct hostname *name,
+				     uint16_t port, const struct ruleset_query *q)
+{
+	unsigned whole = RULESET_KIND(PATTERN_HOST) | RULESET_KIND(PATTERN_TREE);
+	unsigned below = RULESET_KIND(PATTERN_BELOW) | RULESET_KIND(PATTERN_TREE);
+	unsigned kinds = whole | (q->apex ? below : 0);
+	size_t at = 0;
+
+	if (!rs->n)
+		return NULL;
+	for (;;) {
+		const struct rule *r;
+		const char *dot;
+
+		r = match_chain(rs, (struct key){ name->s + at, name->len - at }, kinds & q->kinds,
+				port, q);
+		if (r)
+			return r;
+		dot = memchr(name->s + at, '.', name->len - at);
+		if (!dot)
+			break;
+		at = (size_t)(dot - name->s) + 1;
+		kinds = below;
+	}
+	return match_any(rs, port, q);
+}
+
+/* Clear bit @bit, the last of a prefix that gets one shorter. */
+static void shorten(struct cidr *c)
+{
+	c->bits--;
+	c->addr.bytes[c->bits / 8] &= (uint8_t) ~(0x80u >> c->bits % 8);
+}
+
+const struct rule *ruleset_find_addr(const struct ruleset *rs, const struct addr *a, uint16_t port,
+				     const struct ruleset_query *q)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
+	struct cidr c = { *a, a->family == AF_INET ? 32 : 128 };
+	const bool *used;
+	char buf[KEY_MAX];
+
+	if (!rs->n)
+		return NULL;
+	if (a->family == AF_INET6 && !memcmp(a->bytes, mapped, sizeof(mapped))) {
+		(void)addr_unwrap(a, &c.addr);
+		c.bits = 32;
+	}
+	used = c.addr.family == AF_INET ? rs->v4_used : rs->v6_used;
+	for (;;) {
+		const struct rule *r = NULL;
+
+		if (used[c.bits] && c.bits >= q->min_bits)
+			r = match_chain(rs, addr_key(&c, buf), RULESET_ADDRS & q->kinds, port, q);
+		if (r)
+			return r;
+		if (!c.bits)
+			break;
+		shorten(&c);
+	}
+	return match_any(rs, port, q);
+}
+
+void ruleset_each(const struct ruleset *rs, ruleset_visit *visit, void *ctx)
+{
+	for (size_t i = 0; i < rs->n; i++) {
+		struct rule rule = build_rule(rs, &rs->entry[i]);
+		struct pattern p;
+
+		if (pattern_parse(rule.text, strlen(rule.text), &p, NULL))
+			continue; /* cannot be: it was parsed when it was added */
+		if (!visit(ctx, &p, &rule))
+			return;
+	}
+}
+
+void ruleset_each_port(const struct ruleset *rs, ruleset_visit_ports *visit, void *ctx)
+{
+	for (size_t i = 0; i < rs->n; i++) {
+		const struct port_range *r = NULL;
+		struct port_range one;
+		size_t n = entry_ranges(rs, &rs->entry[i], &one, &r);
+
+		for (size_t k = 0; k < n; k++)
+			visit(ctx, &r[k]);
+	}
+}
