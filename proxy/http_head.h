@@ -105,16 +105,18 @@ struct http_fields {
  * @hosts, @lengths, @codings: how many Host, Content-Length and Transfer-Encoding lines
  * @length: the Content-Length
  * @close, @keep_alive, @upgrade: tokens of Connection
+ * @upgrades: how many Upgrade lines
  * @websocket: Upgrade is exactly one line with exactly "websocket"
  * @expects: how many Expect lines
  * @expect_continue: the value of each was "100-continue"
- * @max_forwards: value of Max-Forwards, or -1
+ * @max_forwards: value of Max-Forwards, -1 without one, -2 when malformed or repeated
  */
 struct http_framing_fields {
 	struct http_slice host;
 	unsigned hosts, lengths, codings;
 	uint64_t length;
 	bool close, keep_alive, upgrade;
+	unsigned upgrades;
 	bool websocket;
 	unsigned expects;
 	bool expect_continue;
@@ -122,7 +124,7 @@ struct http_framing_fields {
 };
 
 /**
- * http_head_fields() - take the header lines apart
+ * http_head_fields() - take the header lines of a head that http_head_scan() passed apart
  * @r: behind the first line; up to and including the final empty line
  * @kind: a response may repeat an identical Content-Length and have blanks before a colon, which
  *        are removed (RFC 9112 5.1); a request may not

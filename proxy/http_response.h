@@ -2,8 +2,8 @@
  * http_response.h - the parser of a response head that an upstream server sends
  *
  * As strict as the request parser, with what RFC 9112 grants to responses: no reason phrase,
- * blanks before a colon (removed), a Content-Length repeated with the same value. Anything that
- * two readers could frame differently is BAD and becomes a 502.
+ * blanks before a colon (removed), a Content-Length repeated on a line of its own with the same
+ * value. Anything that two readers could frame differently is BAD and becomes a 502.
  */
 #ifndef PROXY_HTTP_RESPONSE_H
 #define PROXY_HTTP_RESPONSE_H
@@ -38,7 +38,7 @@ struct http_asked http_asked(const struct http_request *req);
 
 /**
  * struct http_response - a response head that was taken apart
- * @status: 100..599
+ * @status: 100..999; what lies beyond 599 exists in the wild and frames like any other
  * @interim: 1xx other than 101: pass it on (to HTTP/1.1 clients) and parse the next head
  * @upgraded: 101 to a websocket request: everything behind the head is a tunnel
  * @reason: the phrase, possibly empty

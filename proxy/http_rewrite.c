@@ -1,0 +1,184 @@
+#include "proxy/http_rewrite.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+
+/* What we add ourselves: request line remains, Host, framing, Connection, Upgrade, Expect. */
+#define OWN_LINES_MAX (TARGET_TEXT_MAX + 512)
+
+/* A buffer whose size was computed before the first byte; running over it is our bug. */
+struct writer {
+	char *p;
+	size_t n, size;
+};
+
+static void put_bytes(struct writer *w, const void *p, size_t n)
+{
+	assert(n <= w->size - w->n);
+	if (n)
+		memcpy(w->p + w->n, p, n);
+	w->n += n;
+}
+
+static void put_text(struct writer *w, const char *text)
+{
+	put_bytes(w, text, strlen(text));
+}
+
+static void put_slice(struct writer *w, struct http_slice s)
+{
+	put_bytes(w, s.p, s.n);
+}
+
+static void put_number(struct writer *w, const char *name, uint64_t value)
+{
+	char line[64];
+
+	(void)snprintf(line, sizeof(line), "%s: %" PRIu64 "\r\n", name, value);
+	put_text(w, line);
+}
+
+static void put_field(struct writer *w, const struct http_field *f)
+{
+	put_slice(w, f->name);
+	put_text(w, ": ");
+	put_slice(w, f->value);
+	put_text(w, "\r\n");
+}
+
+static struct writer writer_for(const struct http_fields *fields, size_t first_line)
+{
+	struct writer w = { .size = first_line + OWN_LINES_MAX };
+
+	for (size_t i = 0; i < fields->n; i++)
+		w.size += fields->v[i].name.n + fields->v[i].value.n + strlen(": \r\n");
+	w.p = xmalloc(w.size);
+	return w;
+}
+
+/* RFC 9112 3.2.4: OPTIONS for a whole server is "*" on the last hop */
+static void put_path(struct writer *w, const struct http_request *req)
+{
+	if (req->options && !req->path.n) {
+		put_text(w, "*");
+		return;
+	}
+	if (!req->path.n || req->path.p[0] != '/')
+		put_text(w, "/");
+	put_slice(w, req->path);
+}
+
+static void put_host(struct writer *w, const struct target *t)
+{
+	char text[TARGET_TEXT_MAX];
+	struct target shown = *t;
+
+	if (shown.port == 80)
+		shown.port = 0; /* target_format() then writes the host alone */
+	put_text(w, "Host: ");
+	put_text(w, target_format(&shown, text));
+	put_text(w, "\r\n");
+}
+
+static void put_body_framing(struct writer *w, enum http_framing framing, uint64_t length)
+{
+	switch (framing) {
+	case HTTP_BODY_LENGTH:
+		put_number(w, "Content-Length", length);
+		break;
+	case HTTP_BODY_CHUNKED:
+		put_text(w, "Transfer-Encoding: chunked\r\n");
+		break;
+	case HTTP_BODY_NONE:
+	case HTTP_BODY_UNTIL_CLOSE:
+		break;
+	}
+}
+
+struct http_text http_rewrite_request(const struct http_request *req, bool keep_alive)
+{
+	struct writer w = writer_for(&req->fields, req->method.n + req->path.n);
+
+	assert(!req->connect);
+	put_slice(&w, req->method);
+	put_text(&w, " ");
+	put_path(&w, req);
+	put_text(&w, " HTTP/1.1\r\n");
+	put_host(&w, &req->target);
+	for (size_t i = 0; i < req->fields.n; i++) {
+		const struct http_field *f = &req->fields.v[i];
+
+		if (f->hop || (req->max_forwards > 0 && http_slice_is(f->name, "max-forwards")))
+			continue;
+		put_field(&w, f);
+	}
+	if (req->max_forwards > 0)
+		put_number(&w, "Max-Forwards", (uint64_t)req->max_forwards - 1);
+	put_body_framing(&w, req->framing, req->length);
+	if (req->expect_continue)
+		put_text(&w, "Expect: 100-continue\r\n");
+	if (req->websocket)
+		put_text(&w, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
+	else if (!keep_alive)
+		put_text(&w, "Connection: close\r\n");
+	put_text(&w, "\r\n");
+	return (struct http_text){ w.p, w.n };
+}
+
+/* HTTP/1.0 knows no chunks: such a body goes bare and ends with the connection. */
+static struct http_delivery deliver(const struct http_response *resp,
+				    const struct http_asked *asked)
+{
+	struct http_delivery d = { .framing = resp->framing, .keep_alive = asked->keep_alive };
+
+	if (resp->framing == HTTP_BODY_CHUNKED && asked->minor == 0)
+		d.framing = HTTP_BODY_UNTIL_CLOSE;
+	if (d.framing == HTTP_BODY_UNTIL_CLOSE)
+		d.keep_alive = false;
+	return d;
+}
+
+static void put_delivery(struct writer *w, const struct http_response *resp,
+			 const struct http_asked *asked, const struct http_delivery *d)
+{
+	bool informs = resp->framing == HTTP_BODY_NONE && resp->has_length && resp->status != 204;
+
+	if (resp->interim)
+		return;
+	if (resp->upgraded) {
+		put_text(w, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
+		return;
+	}
+	if (informs) /* HEAD and 304: the length that GET would have had */
+		put_number(w, "Content-Length", resp->content_length);
+	put_body_framing(w, d->framing, resp->length);
+	if (!d->keep_alive)
+		put_text(w, "Connection: close\r\n");
+	else if (asked->minor == 0)
+		put_text(w, "Connection: keep-alive\r\n");
+}
+
+struct http_text http_rewrite_response(const struct http_response *resp,
+				       const struct http_asked *asked, struct http_delivery *out)
+{
+	struct writer w = writer_for(&resp->fields, resp->reason.n);
+	struct http_delivery d = deliver(resp, asked);
+	char status[sizeof("HTTP/1.1 4294967295 ")];
+
+	(void)snprintf(status, sizeof(status), "HTTP/1.1 %03u ", resp->status);
+	put_text(&w, status);
+	put_slice(&w, resp->reason);
+	put_text(&w, "\r\n");
+	for (size_t i = 0; i < resp->fields.n; i++)
+		if (!resp->fields.v[i].hop)
+			put_field(&w, &resp->fields.v[i]);
+	put_delivery(&w, resp, asked, &d);
+	put_text(&w, "\r\n");
+	*out = d;
+	return (struct http_text){ w.p, w.n };
+}

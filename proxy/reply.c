@@ -1,0 +1,140 @@
+#include "proxy/reply.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+static const struct {
+	unsigned status;
+	const char *phrase;
+} phrases[] = {
+	{ 400, "Bad Request" },
+	{ 403, "Forbidden" },
+	{ 408, "Request Timeout" },
+	{ 413, "Content Too Large" },
+	{ 414, "URI Too Long" },
+	{ 417, "Expectation Failed" },
+	{ 431, "Request Header Fields Too Large" },
+	{ 500, "Internal Server Error" },
+	{ 501, "Not Implemented" },
+	{ 502, "Bad Gateway" },
+	{ 503, "Service Unavailable" },
+	{ 504, "Gateway Timeout" },
+	{ 505, "HTTP Version Not Supported" },
+};
+
+static const char *phrase_of(unsigned status)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(phrases); i++)
+		if (phrases[i].status == status)
+			return phrases[i].phrase;
+	return "Error";
+}
+
+unsigned reply_http_status(enum code code)
+{
+	switch (code) {
+	case CODE_BAD_HOST:
+	case CODE_BAD_PORT:
+		return 400;
+	case CODE_DNS_FAILED:
+	case CODE_CONNECT_FAILED:
+		return 502;
+	case CODE_CONNECT_TIMEOUT:
+		return 504;
+	case CODE_LIMIT:
+		return 503;
+	case CODE_OK:
+	case CODE_NOT_LISTED:
+	case CODE_DENIED:
+	case CODE_LOOPBACK:
+	case CODE_METADATA:
+	case CODE_LINK_LOCAL:
+	case CODE_OWN_ADDRESS:
+	case CODE_PRIVATE:
+	case CODE_SPECIAL:
+	case CODE_ASKED_NO:
+	case CODE_ASK_TIMEOUT:
+	case CODE_STRICT:
+	case CODE_ONLY:
+	case CODE_SNI_MISMATCH:
+	case CODE_NUM:
+		break;
+	}
+	return 403;
+}
+
+size_t reply_http(unsigned status, enum code code, const char *sentence, bool head,
+		  char out[REPLY_HTTP_MAX])
+{
+	char body[REPLY_HTTP_MAX - 512];
+	char code_field[64] = "";
+	int n;
+
+	(void)log_escape(body, sizeof(body) - 1, sentence, strlen(sentence));
+	(void)strcat(body, "\n");
+	if (code != CODE_OK)
+		(void)snprintf(code_field, sizeof(code_field), "Sbx-Net-Code: %s\r\n",
+			       policy_code_name(code));
+	n = snprintf(out, REPLY_HTTP_MAX,
+		     "HTTP/1.1 %u %s\r\n"
+		     "%s"
+		     "Content-Type: text/plain\r\n"
+		     "X-Content-Type-Options: nosniff\r\n"
+		     "Content-Length: %zu\r\n"
+		     "Connection: close\r\n"
+		     "\r\n"
+		     "%s",
+		     status, phrase_of(status), code_field, strlen(body), head ? "" : body);
+	return n < REPLY_HTTP_MAX ? (size_t)n : REPLY_HTTP_MAX - 1;
+}
+
+static enum socks5_rep rep_of_errno(int err)
+{
+	if (err == ECONNREFUSED)
+		return SOCKS5_REFUSED;
+	if (err == ENETUNREACH)
+		return SOCKS5_NET_UNREACHABLE;
+	if (err == EHOSTUNREACH)
+		return SOCKS5_HOST_UNREACHABLE;
+	if (err == ETIMEDOUT)
+		return SOCKS5_TTL_EXPIRED;
+	return SOCKS5_FAILURE;
+}
+
+enum socks5_rep reply_socks5_rep(enum code code, int err)
+{
+	switch (code) {
+	case CODE_OK:
+		return SOCKS5_SUCCEEDED;
+	case CODE_CONNECT_FAILED:
+		return rep_of_errno(err);
+	case CODE_CONNECT_TIMEOUT:
+		return SOCKS5_TTL_EXPIRED;
+	case CODE_DNS_FAILED:
+		return SOCKS5_HOST_UNREACHABLE;
+	case CODE_BAD_HOST:
+	case CODE_BAD_PORT:
+	case CODE_LIMIT:
+	case CODE_NUM:
+		return SOCKS5_FAILURE;
+	case CODE_NOT_LISTED:
+	case CODE_DENIED:
+	case CODE_LOOPBACK:
+	case CODE_METADATA:
+	case CODE_LINK_LOCAL:
+	case CODE_OWN_ADDRESS:
+	case CODE_PRIVATE:
+	case CODE_SPECIAL:
+	case CODE_ASKED_NO:
+	case CODE_ASK_TIMEOUT:
+	case CODE_STRICT:
+	case CODE_ONLY:
+	case CODE_SNI_MISMATCH:
+		break;
+	}
+	return SOCKS5_NOT_ALLOWED;
+}
