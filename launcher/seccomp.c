@@ -1,0 +1,283 @@
+/*
+ * seccomp.c - the command's system call filter
+ *
+ * Should: let every program run that does not need what the sandbox takes away, with an errno
+ * that makes it fall back. Mustn't: look at half of an argument's meaning (what lies behind a
+ * pointer), compare 64 bits where the kernel uses 32, or let pass what nobody has looked at.
+ */
+#include "launcher/seccomp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "launcher/seccomp_asm.h"
+
+#define ERRNO(e)	 (SECCOMP_RET_ERRNO | (uint32_t)(e))
+#define SOCK_TYPE_MASK	 0xf	     /* include/linux/net.h: the rest are flags */
+#define SET_ID_BITS	 06000	     /* set-user-id, set-group-id */
+#define MFD_NOEXEC_SEAL_ 0x8U	     /* Linux 6.3 */
+#define TMPFILE_BIT	 020000000U  /* __O_TMPFILE without O_DIRECTORY */
+#define PERSONALITY_GET	 0xffffffffU /* personality(2): only ask */
+
+/* clone(2) takes these; CLONE_NEWTIME (0x80) lies in its exit signal and is for unshare only. */
+#define CLONE_NEW_ANY                                                                  \
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
+	 CLONE_NEWPID | CLONE_NEWNET)
+#define CLONE_NEWTIME_ 0x80
+
+/* Requests that reach another session's input, a console or a file's attributes; F-004, X-040. */
+static const uint32_t denied_ioctl[] = {
+	0x5412,	    /* TIOCSTI: typed for the user */
+	0x541c,	    /* TIOCLINUX: paste */
+	0x541d,	    /* TIOCCONS: takes the console's output */
+	0x5423,	    /* TIOCSETD: loads line disciplines */
+	0x5437,	    /* TIOCVHANGUP */
+	0x40086602, /* FS_IOC_SETFLAGS: chattr, not mediated by Landlock */
+	0x40046602, /* FS_IOC32_SETFLAGS */
+	0x401c5820, /* FS_IOC_FSSETXATTR */
+};
+
+/* Whole families, by the second byte: keyboard and virtual terminals (linux/kd.h, linux/vt.h). */
+static const uint32_t denied_ioctl_family[] = { 0x4b00, 0x5600 };
+
+static void leaf_inet(struct seccomp_asm *a)
+{
+	uint16_t other;
+
+	seccomp_asm_arg(a, 1);
+	seccomp_asm_and(a, SOCK_TYPE_MASK);
+	other = seccomp_asm_unless_eq(a, SOCK_STREAM);
+	seccomp_asm_arg(a, 2);
+	seccomp_asm_ret_if_eq(a, 0, SECCOMP_RET_ALLOW);
+	seccomp_asm_ret_if_eq(a, IPPROTO_TCP, SECCOMP_RET_ALLOW);
+	seccomp_asm_errno(a, EPROTONOSUPPORT); /* MPTCP: Go falls back on it; SCTP, SMC */
+	seccomp_asm_here(a, other);
+
+	other = seccomp_asm_unless_eq(a, SOCK_DGRAM);
+	seccomp_asm_arg(a, 2);
+	seccomp_asm_ret_if_eq(a, 0, SECCOMP_RET_ALLOW);
+	seccomp_asm_ret_if_eq(a, IPPROTO_UDP, SECCOMP_RET_ALLOW);
+	seccomp_asm_ret_if_eq(a, IPPROTO_ICMP, ERRNO(EPERM)); /* ping sockets */
+	seccomp_asm_ret_if_eq(a, IPPROTO_ICMPV6, ERRNO(EPERM));
+	seccomp_asm_errno(a, EPROTONOSUPPORT);
+	seccomp_asm_here(a, other);
+	seccomp_asm_errno(a, EPERM); /* RAW, SOCK_PACKET and the like */
+}
+
+static void leaf_socket(struct seccomp_asm *a, bool allow_unix)
+{
+	uint16_t other;
+
+	seccomp_asm_arg(a, 0);
+	other = seccomp_asm_unless_eq(a, AF_INET);
+	leaf_inet(a);
+	seccomp_asm_here(a, other);
+	other = seccomp_asm_unless_eq(a, AF_INET6);
+	leaf_inet(a);
+	seccomp_asm_here(a, other);
+	other = seccomp_asm_unless_eq(a, AF_NETLINK); /* getifaddrs(3) */
+	seccomp_asm_arg(a, 2);
+	seccomp_asm_ret_if_eq(a, 0, SECCOMP_RET_ALLOW); /* NETLINK_ROUTE */
+	seccomp_asm_errno(a, EPERM);
+	seccomp_asm_here(a, other);
+	seccomp_asm_ret_if_eq(a, AF_UNIX, allow_unix ? SECCOMP_RET_ALLOW : ERRNO(EPERM));
+	seccomp_asm_ret_if_eq(a, AF_PACKET, ERRNO(EPERM));
+	seccomp_asm_errno(a, EAFNOSUPPORT);
+}
+
+/*
+ * A datagram end, and a RAW one, which AF_UNIX takes for the same, can be addressed anew to any
+ * socket of the host's file system; stream and seqpacket ends stay what they are. N-004, N-005.
+ */
+static void leaf_socketpair(struct seccomp_asm *a, bool allow_unix)
+{
+	uint16_t other;
+
+	seccomp_asm_arg(a, 0);
+	other = seccomp_asm_unless_eq(a, AF_UNIX);
+	if (allow_unix) {
+		seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
+	} else {
+		seccomp_asm_arg(a, 1);
+		seccomp_asm_and(a, SOCK_TYPE_MASK);
+		seccomp_asm_ret_if_eq(a, SOCK_STREAM, SECCOMP_RET_ALLOW);
+		seccomp_asm_ret_if_eq(a, SOCK_SEQPACKET, SECCOMP_RET_ALLOW);
+		seccomp_asm_errno(a, EPERM);
+	}
+	seccomp_asm_here(a, other);
+	seccomp_asm_errno(a, EPERM);
+}
+
+/* TCP_ULP makes the kernel load a module of the command's choice. N-024. */
+static void leaf_setsockopt(struct seccomp_asm *a)
+{
+	uint16_t other;
+
+	seccomp_asm_arg(a, 1);
+	other = seccomp_asm_unless_eq(a, IPPROTO_TCP);
+	seccomp_asm_arg(a, 2);
+	seccomp_asm_ret_if_eq(a, 31, ERRNO(ENOPROTOOPT)); /* TCP_ULP */
+	seccomp_asm_here(a, other);
+	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
+}
+
+static void leaf_ioctl(struct seccomp_asm *a)
+{
+	seccomp_asm_arg(a, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(denied_ioctl); i++)
+		seccomp_asm_ret_if_eq(a, denied_ioctl[i], ERRNO(EPERM));
+	seccomp_asm_and(a, 0xffffff00);
+	for (size_t i = 0; i < ARRAY_SIZE(denied_ioctl_family); i++)
+		seccomp_asm_ret_if_eq(a, denied_ioctl_family[i], ERRNO(EPERM));
+	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
+}
+
+/* PR_SET_MM rewrites what /proc shows of a process. */
+static void leaf_prctl(struct seccomp_asm *a)
+{
+	seccomp_asm_arg(a, 0);
+	seccomp_asm_ret_if_eq(a, PR_SET_MM, ERRNO(EPERM));
+	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
+}
+
+static void leaf_personality(struct seccomp_asm *a)
+{
+	seccomp_asm_arg(a, 0);
+	seccomp_asm_ret_if_eq(a, 0, SECCOMP_RET_ALLOW);
+	seccomp_asm_ret_if_eq(a, PERSONALITY_GET, SECCOMP_RET_ALLOW);
+	seccomp_asm_errno(a, EPERM);
+}
+
+/* A memfd can be executed whatever Landlock says, unless it is sealed against that. X-024. */
+static void leaf_memfd(struct seccomp_asm *a)
+{
+	seccomp_asm_arg(a, 1);
+	seccomp_asm_ret_if_any(a, MFD_NOEXEC_SEAL_, SECCOMP_RET_ALLOW);
+	seccomp_asm_errno(a, EPERM);
+}
+
+static void leaf_flags(struct seccomp_asm *a, unsigned int arg, uint32_t mask)
+{
+	seccomp_asm_arg(a, arg);
+	seccomp_asm_ret_if_any(a, mask, ERRNO(EPERM));
+	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
+}
+
+/* A set-id file made here would run with the user's identity for anybody on the host. F-004. */
+static void leaf_open(struct seccomp_asm *a, unsigned int flags)
+{
+	uint16_t other;
+
+	seccomp_asm_arg(a, flags);
+	other = seccomp_asm_unless_any(a, O_CREAT | TMPFILE_BIT); /* else the mode is garbage */
+	seccomp_asm_arg(a, flags + 1);
+	seccomp_asm_ret_if_any(a, SET_ID_BITS, ERRNO(EPERM));
+	seccomp_asm_here(a, other);
+	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
+}
+
+static void leaf(struct seccomp_asm *a, enum seccomp_verdict v, const void *context)
+{
+	const struct seccomp_options *o = context;
+
+	switch (v) {
+	case SECCOMP_V_SOCKET:
+		leaf_socket(a, o->allow_unix);
+		break;
+	case SECCOMP_V_SOCKETPAIR:
+		leaf_socketpair(a, o->allow_unix);
+		break;
+	case SECCOMP_V_CONNECT:
+		seccomp_asm_ret(a, o->notify_connect ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW);
+		break;
+	case SECCOMP_V_SETSOCKOPT:
+		leaf_setsockopt(a);
+		break;
+	case SECCOMP_V_CLONE:
+		leaf_flags(a, 0, CLONE_NEW_ANY);
+		break;
+	case SECCOMP_V_UNSHARE:
+		leaf_flags(a, 0, CLONE_NEW_ANY | CLONE_NEWTIME_);
+		break;
+	case SECCOMP_V_IOCTL:
+		leaf_ioctl(a);
+		break;
+	case SECCOMP_V_PRCTL:
+		leaf_prctl(a);
+		break;
+	case SECCOMP_V_PERSONALITY:
+		leaf_personality(a);
+		break;
+	case SECCOMP_V_MEMFD:
+		leaf_memfd(a);
+		break;
+	case SECCOMP_V_OPEN:
+		leaf_open(a, 1);
+		break;
+	case SECCOMP_V_OPENAT:
+		leaf_open(a, 2);
+		break;
+	case SECCOMP_V_MODE1:
+		leaf_flags(a, 1, SET_ID_BITS);
+		break;
+	case SECCOMP_V_MODE2:
+		leaf_flags(a, 2, SET_ID_BITS);
+		break;
+	case SECCOMP_V_ENOSYS:
+	case SECCOMP_V_ALLOW:
+	case SECCOMP_V_EPERM:
+	case SECCOMP_V_KILL:
+	case SECCOMP_V_EXEC_MEMORY:
+	case SECCOMP_NUM_VERDICTS:
+		seccomp_asm_ret(a, SECCOMP_RET_KILL_PROCESS); /* not a verdict of this filter */
+		break;
+	}
+}
+
+int seccomp_build(const struct seccomp_options *options, struct seccomp_program *out,
+		  struct error *err)
+{
+	uint8_t verdicts[SECCOMP_NUM_CALLS];
+
+	for (size_t i = 0; i < SECCOMP_NUM_CALLS; i++)
+		verdicts[i] = seccomp_rows[i].verdict;
+	return seccomp_assemble(options->arch, verdicts, leaf, options, out, err);
+}
+
+/* Unlike /proc/self/status, prctl answers under the filter and without a /proc. */
+static int check_in_force(struct error *err)
+{
+	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != SECCOMP_MODE_FILTER)
+		return error_set(err, 0, "seccomp: the filter is not in force");
+	return 0;
+}
+
+int seccomp_install(const struct seccomp_program *program, int *listener, struct error *err)
+{
+	/* The kernel only reads, whatever the type says. */
+	struct sock_filter *insn = (struct sock_filter *)(uintptr_t)program->insn;
+	struct sock_fprog prog = { .len = program->len, .filter = insn };
+	unsigned int flags = listener ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
+	long rc;
+
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
+		return error_set(err, 0, "seccomp: no_new_privs is not set");
+	rc = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
+	if (rc < 0)
+		return error_set(err, errno,
+				 "cannot install the seccomp filter (the kernel needs "
+				 "CONFIG_SECCOMP_FILTER; inside a container, its own seccomp "
+				 "profile must allow seccomp)");
+	if (listener)
+		*listener = (int)rc; /* CLOEXEC: the kernel opens it so */
+	return check_in_force(err);
+}
