@@ -1,0 +1,79 @@
+#include "policy/permissions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+
+/* The argument of "TOOL(argument)", which the caller frees; NULL if it is another tool's rule. */
+static char *argument(const char *rule, const char *tool)
+{
+	size_t n = strlen(tool), len = strlen(rule);
+
+	if (strncmp(rule, tool, n) != 0 || rule[n] != '(' || len < n + 2 || rule[len - 1] != ')')
+		return NULL;
+	return xstrndup(rule + n + 1, len - n - 2);
+}
+
+static enum permission refuse(bool deny)
+{
+	return deny ? PERMISSION_BAD : PERMISSION_LOOSE;
+}
+
+static enum permission host_rule(const char *arg, bool deny, enum settings_list_id *list,
+				 char **value)
+{
+	static const char prefix[] = "domain:";
+
+	if (strncmp(arg, prefix, sizeof(prefix) - 1) != 0 || !arg[sizeof(prefix) - 1])
+		return refuse(deny);
+	*list = deny ? SETTINGS_DENIED_DOMAINS : SETTINGS_ALLOWED_DOMAINS;
+	*value = xstrdup(arg + sizeof(prefix) - 1);
+	return PERMISSION_TAKEN;
+}
+
+static enum permission path_rule(const char *arg, bool deny, enum settings_list_id id,
+				 enum settings_list_id *list, char **value)
+{
+	CLEANUP_FREE char *path = xstrdup(arg);
+	size_t len = strlen(path);
+
+	if (len >= 3 && strcmp(path + len - 3, "/**") == 0)
+		path[len -= 3] = '\0';
+	if (len == 0 || strpbrk(path, "*?[{"))
+		return refuse(deny);
+	*list = id;
+	if (strncmp(path, "//", 2) == 0)
+		*value = xstrdup(path + 1);
+	else if (path[0] == '/')
+		*value = xasprintf(".%s", path);
+	else
+		*value = take_ptr(path);
+	return PERMISSION_TAKEN;
+}
+
+enum permission permission_parse(const char *rule, bool deny, enum settings_list_id *list,
+				 char **value)
+{
+	CLEANUP_FREE char *host = argument(rule, "WebFetch");
+	CLEANUP_FREE char *read = argument(rule, "Read");
+	CLEANUP_FREE char *edit = argument(rule, "Edit");
+
+	if (host)
+		return host_rule(host, deny, list, value);
+	if (read)
+		/* Reading is allowed already; an allow rule opens nothing more. */
+		return deny ? path_rule(read, deny, SETTINGS_DENY_READ, list, value)
+			    : PERMISSION_NONE;
+	if (edit)
+		return path_rule(edit, deny, deny ? SETTINGS_DENY_WRITE : SETTINGS_ALLOW_WRITE,
+				 list, value);
+	/* The bare name of a tool means every use of it. */
+	if (deny && strcmp(rule, "WebFetch") == 0) {
+		*list = SETTINGS_DENIED_DOMAINS;
+		*value = xstrdup("*");
+		return PERMISSION_TAKEN;
+	}
+	return PERMISSION_NONE;
+}

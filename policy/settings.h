@@ -1,0 +1,127 @@
+/*
+ * settings.h - one settings file as a value: JSON text in, lists and switches out
+ *
+ * Three shapes are read: our own, the "sandbox" section (and permission rules) of a Claude Code
+ * settings file, and a sandbox-runtime settings file. Files are found, read and combined by cli/.
+ */
+#ifndef POLICY_SETTINGS_H
+#define POLICY_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "policy/policy.h"
+
+#define SETTINGS_FILE_MAX (10 * 1024 * 1024) /* bytes of one settings file */
+
+/** enum settings_shape - whose file it is; foreign unknown keys warn, our own are errors */
+enum settings_shape {
+	SETTINGS_OWN,
+	SETTINGS_CLAUDE,
+	SETTINGS_SRT,
+};
+
+/** enum settings_list_id - the lists; over the layers they add up */
+enum settings_list_id {
+	SETTINGS_ALLOWED_DOMAINS,
+	SETTINGS_DENIED_DOMAINS,
+	SETTINGS_ALLOW_PRIVATE,
+	SETTINGS_ALLOW_LISTS, /* domain list files */
+	SETTINGS_DENY_LISTS,
+	SETTINGS_RESOLVERS,
+	SETTINGS_ALLOW_READ,
+	SETTINGS_ALLOW_WRITE,
+	SETTINGS_ALLOW_EXEC,
+	SETTINGS_DENY_READ,
+	SETTINGS_DENY_WRITE,
+	SETTINGS_ENV_PASS,
+	SETTINGS_ENV_DROP,
+	SETTINGS_UNIX_SOCKETS,
+	SETTINGS_NUM_LISTS
+};
+
+/** enum settings_flag_id - the switches; the highest layer that sets one wins */
+enum settings_flag_id {
+	SETTINGS_STRICT,
+	SETTINGS_MANAGED_DOMAINS_ONLY,
+	SETTINGS_MANAGED_READ_ONLY,
+	SETTINGS_FS_DISABLED,
+	SETTINGS_ALL_UNIX_SOCKETS,
+	SETTINGS_LOCAL_BINDING,
+	SETTINGS_CAPTURE,
+	SETTINGS_NUM_FLAGS
+};
+
+/** enum settings_set - a switch in a file: not there, false, true */
+enum settings_set {
+	SETTINGS_UNSET,
+	SETTINGS_NO,
+	SETTINGS_YES,
+};
+
+/** struct settings_entry - one entry of a list; @reason is NULL unless the file gives one */
+struct settings_entry {
+	char *text;
+	unsigned line;
+	char *reason;
+};
+
+/** struct settings_list - entries in the order of the file */
+struct settings_list {
+	struct settings_entry *v;
+	size_t n;
+};
+
+/**
+ * struct settings - what one file says; free with settings_free()
+ * @file: as named by the caller
+ * @unknown: onUnknownHost; only when @has_unknown
+ * @upstream: upstreamProxy, or NULL
+ */
+struct settings {
+	char *file;
+	enum settings_shape shape;
+	struct settings_list list[SETTINGS_NUM_LISTS];
+	enum settings_set flag[SETTINGS_NUM_FLAGS];
+	bool has_unknown;
+	enum verdict unknown;
+	char *upstream;
+};
+
+/**
+ * typedef settings_warn_cb - something in the file has no effect here
+ * @text: one sentence that names the key
+ */
+typedef void settings_warn_cb(void *arg, const char *file, unsigned line, const char *text);
+
+/**
+ * settings_parse() - read one file's text
+ * @text, @len: UTF-8 JSON; duplicate keys and NUL characters are errors
+ * @file: for messages; copied
+ * @warn: told of keys without effect, never NULL
+ *
+ * Return: the settings, or NULL with @err ("FILE:LINE: ...").
+ */
+struct settings *settings_parse(const char *text, size_t len, const char *file,
+				settings_warn_cb *warn, void *arg, struct error *err);
+
+/** settings_free() - NULL is allowed. */
+void settings_free(struct settings *s);
+
+/**
+ * struct settings_key - one key that we know; the table is the reference of the documentation
+ * @path: dotted, without a leading "sandbox."
+ * @what: type and meaning, or why it has no effect
+ * @used: false: accepted with a warning
+ */
+struct settings_key {
+	const char *path;
+	const char *what;
+	bool used;
+};
+
+/** settings_keys() - all known keys. Return: how many. */
+size_t settings_keys(const struct settings_key **out);
+
+#endif

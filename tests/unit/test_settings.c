@@ -1,0 +1,204 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "policy/settings.h"
+
+/* The last warning, and how many there were. */
+static unsigned warnings;
+static unsigned warning_line;
+static char warning[512];
+
+static void on_warning(void *arg, const char *file, unsigned line, const char *text)
+{
+	(void)arg, (void)file;
+	warnings++;
+	warning_line = line;
+	(void)snprintf(warning, sizeof(warning), "%s", text);
+}
+
+static struct settings *parse(const char *text, const char *file, struct error *err)
+{
+	warnings = 0;
+	return settings_parse(text, strlen(text), file, on_warning, NULL, err);
+}
+
+static void test_parse_reads_our_own_shape(void **state)
+{
+	struct error err;
+	struct settings *s =
+		parse("{\"network\": {\n"
+		      "  \"allowedDomains\": [\"good.example\",\n"
+		      "    \"*.wild.example:443\"],\n"
+		      "  \"deniedDomains\": [\"bad.example\"],\n"
+		      "  \"deniedDomainReasons\": {\"bad.example\": \"leaks\"},\n"
+		      "  \"strictAllowlist\": true, \"onUnknownHost\": \"ask\" },\n"
+		      " \"filesystem\": {\"denyRead\": [\"~/.aws\"]},\n"
+		      " \"credentials\": {\"envVars\": [{\"name\": \"TOKEN\", \"mode\": "
+		      "\"deny\"}, \"KEY\"]}}",
+		      "settings.json", &err);
+
+	(void)state;
+	assert_non_null(s);
+	assert_int_equal(s->shape, SETTINGS_OWN);
+	assert_int_equal(s->list[SETTINGS_ALLOWED_DOMAINS].n, 2);
+	assert_string_equal(s->list[SETTINGS_ALLOWED_DOMAINS].v[1].text, "*.wild.example:443");
+	assert_int_equal(s->list[SETTINGS_ALLOWED_DOMAINS].v[0].line, 2);
+	assert_int_equal(s->list[SETTINGS_ALLOWED_DOMAINS].v[1].line, 3);
+	assert_int_equal(s->list[SETTINGS_DENIED_DOMAINS].v[0].line, 4);
+	assert_string_equal(s->list[SETTINGS_DENIED_DOMAINS].v[0].reason, "leaks");
+	assert_int_equal(s->flag[SETTINGS_STRICT], SETTINGS_YES);
+	assert_true(s->has_unknown);
+	assert_int_equal(s->unknown, VERDICT_ASK);
+	assert_string_equal(s->list[SETTINGS_DENY_READ].v[0].text, "~/.aws");
+	assert_int_equal(s->list[SETTINGS_DENY_READ].v[0].line, 7);
+	assert_int_equal(s->list[SETTINGS_ENV_DROP].n, 2);
+	assert_string_equal(s->list[SETTINGS_ENV_DROP].v[0].text, "TOKEN");
+	assert_string_equal(s->list[SETTINGS_ENV_DROP].v[1].text, "KEY");
+	assert_int_equal(s->list[SETTINGS_ENV_DROP].v[1].line, 8);
+	assert_int_equal(warnings, 0);
+	settings_free(s);
+}
+
+static void test_parse_names_an_unknown_key_of_ours(void **state)
+{
+	struct error err;
+
+	(void)state;
+	assert_null(parse("{\"network\": {\n\"allowedDomain\": []}}", "s.json", &err));
+	assert_string_equal(err.msg,
+			    "s.json:2: 'network.allowedDomain' is not a known key; did you "
+			    "mean 'network.allowedDomains'?");
+	/* the same key in the right spelling is fine */
+	struct settings *s = parse("{\"network\": {\n\"allowedDomains\": []}}", "s.json", &err);
+	assert_non_null(s);
+	settings_free(s);
+}
+
+static void test_parse_warns_of_an_unknown_key_in_a_foreign_file(void **state)
+{
+	struct error err;
+	struct settings *s =
+		parse("{\"model\": \"x\",\n \"sandbox\": {\"enabled\": true,\n"
+		      "  \"excludedCommands\": [\"docker\"],\n"
+		      "  \"network\": {\"allowedDomains\": [\"a.example\"]}},\n"
+		      " \"permissions\": {\"allow\": [\"WebFetch(domain:b.example)\",\n"
+		      "   \"Bash(ls)\", \"Edit(//srv/x/**)\"],\n"
+		      "  \"deny\": [\"Read(~/.aws/**)\"]}}",
+		      "settings.json", &err);
+
+	(void)state;
+	assert_non_null(s);
+	assert_int_equal(s->shape, SETTINGS_CLAUDE);
+	assert_int_equal(warnings, 1);
+	assert_int_equal(warning_line, 3);
+	assert_non_null(strstr(warning, "excludedCommands"));
+	assert_int_equal(s->list[SETTINGS_ALLOWED_DOMAINS].n, 2);
+	assert_string_equal(s->list[SETTINGS_ALLOWED_DOMAINS].v[1].text, "b.example");
+	assert_int_equal(s->list[SETTINGS_ALLOWED_DOMAINS].v[1].line, 5);
+	assert_string_equal(s->list[SETTINGS_ALLOW_WRITE].v[0].text, "/srv/x");
+	assert_int_equal(s->list[SETTINGS_ALLOW_WRITE].v[0].line, 6);
+	assert_string_equal(s->list[SETTINGS_DENY_READ].v[0].text, "~/.aws");
+	assert_int_equal(s->list[SETTINGS_DENY_READ].v[0].line, 7);
+	settings_free(s);
+}
+
+static void test_parse_reads_a_sandbox_runtime_file(void **state)
+{
+	struct error err;
+	struct settings *s =
+		parse("{\"network\": {\"allowedDomains\": [\"a.example\"], \"deniedDomains\": [],\n"
+		      "\"allowLocalBinding\": false}, \"ignoreViolations\": {}, "
+		      "\"filesystem\": {\"denyRead\": [\"~/.ssh\"], \"allowWrite\": [\".\"], "
+		      "\"denyWrite\": [\".env\"]}}",
+		      "srt.json", &err);
+
+	(void)state;
+	assert_non_null(s);
+	assert_int_equal(s->shape, SETTINGS_SRT);
+	assert_int_equal(warnings, 1);
+	assert_string_equal(s->list[SETTINGS_DENY_WRITE].v[0].text, ".env");
+	settings_free(s);
+}
+
+static void test_parse_refuses_a_deny_rule_that_it_cannot_enforce(void **state)
+{
+	struct error err;
+	struct settings *s;
+
+	(void)state;
+	assert_null(parse("{\"permissions\": {\"deny\": [\"Read(./secrets/*.key)\"]}}", "s", &err));
+	assert_non_null(strstr(err.msg, "cannot be enforced"));
+	/* its twin without the glob is taken, and a glob that allows is only warned of */
+	s = parse("{\"permissions\": {\"deny\": [\"Read(./secrets)\"],"
+		  "\"allow\": [\"Edit(*.c)\"]}}",
+		  "s", &err);
+	assert_non_null(s);
+	assert_int_equal(warnings, 1);
+	assert_int_equal(s->list[SETTINGS_DENY_READ].n, 1);
+	assert_int_equal(s->list[SETTINGS_ALLOW_WRITE].n, 0);
+	settings_free(s);
+}
+
+static void test_parse_refuses_broken_files(void **state)
+{
+	static const char *const broken[] = {
+		"",
+		" ",
+		"[]",
+		"null",
+		"{",
+		"{\"network\": []}",
+		"{\"network\": {\"allowedDomains\": \"a.example\"}}",
+		"{\"network\": {\"allowedDomains\": [1]}}",
+		"{\"network\": {\"allowedDomains\": [\"\"]}}",
+		"{\"network\": {\"allowedDomains\": [\"a\\u0000b\"]}}",
+		"{\"network\": {}, \"network\": {}}",
+		"{\"network\": {\"strictAllowlist\": \"yes\"}}",
+		"{\"network\": {\"onUnknownHost\": true}}",
+		"{} trailing",
+		"{\"sandbox\": {\"enabled\": false}}",
+		"\xef\xbb\xbf{}",
+	};
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
+		assert_null(parse(broken[i], "f.json", &err));
+		assert_non_null(strstr(err.msg, "f.json:"));
+	}
+}
+
+static void test_keys_are_unique(void **state)
+{
+	const struct settings_key *keys;
+	size_t n = settings_keys(&keys);
+
+	(void)state;
+	assert_true(n > 20);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t j = i + 1; j < n; j++)
+			assert_string_not_equal(keys[i].path, keys[j].path);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parse_reads_our_own_shape),
+		cmocka_unit_test(test_parse_names_an_unknown_key_of_ours),
+		cmocka_unit_test(test_parse_warns_of_an_unknown_key_in_a_foreign_file),
+		cmocka_unit_test(test_parse_reads_a_sandbox_runtime_file),
+		cmocka_unit_test(test_parse_refuses_a_deny_rule_that_it_cannot_enforce),
+		cmocka_unit_test(test_parse_refuses_broken_files),
+		cmocka_unit_test(test_keys_are_unique),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
