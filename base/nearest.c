@@ -55,7 +55,9 @@ size_t nearest_word(const char *word, const char *const *words, size_t n)
 		if (other > NEAREST_WORD_MAX)
 			continue;
 		d = distance(word, len, words[i], other);
-		if (d > tolerance(len) && strncmp(word, words[i], len) != 0)
+		if (d > 1 && strncmp(word, words[i], len) == 0)
+			d = 1; /* a beginning is as near as one slip */
+		if (d > tolerance(len))
 			continue;
 		if (best == n || d < best_distance) {
 			best = i;
