@@ -1,0 +1,119 @@
+#include "base/jsonout.h"
+
+#include <string.h>
+
+static void raw(struct jsonout *j, const char *s, size_t n)
+{
+	if (j->full || j->size - j->len < n) {
+		j->full = true;
+		return;
+	}
+	memcpy(j->buf + j->len, s, n);
+	j->len += n;
+}
+
+static void quoted(struct jsonout *j, const char *s, size_t n)
+{
+	static const char hex[] = "0123456789abcdef";
+
+	raw(j, "\"", 1);
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+
+		if (c == '"' || c == '\\') {
+			const char esc[2] = { '\\', (char)c };
+
+			raw(j, esc, sizeof(esc));
+		} else if (c >= 0x20 && c < 0x7f) {
+			raw(j, s + i, 1);
+		} else {
+			const char esc[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+
+			raw(j, esc, sizeof(esc));
+		}
+	}
+	raw(j, "\"", 1);
+}
+
+/* The comma and the name before a value. */
+static void member(struct jsonout *j, const char *key)
+{
+	if (!j->first)
+		raw(j, ",", 1);
+	j->first = false;
+	if (!key)
+		return;
+	quoted(j, key, strlen(key));
+	raw(j, ":", 1);
+}
+
+void jsonout_begin(struct jsonout *j, char *buf, size_t size)
+{
+	*j = (struct jsonout){ .buf = buf, .size = size, .first = true };
+	raw(j, "{", 1);
+}
+
+size_t jsonout_end(struct jsonout *j)
+{
+	raw(j, "}\n", 2);
+	return j->full ? 0 : j->len;
+}
+
+void jsonout_strn(struct jsonout *j, const char *key, const char *s, size_t n)
+{
+	member(j, key);
+	quoted(j, s, n);
+}
+
+void jsonout_str(struct jsonout *j, const char *key, const char *s)
+{
+	member(j, key);
+	if (s)
+		quoted(j, s, strlen(s));
+	else
+		raw(j, "null", 4);
+}
+
+void jsonout_uint(struct jsonout *j, const char *key, uint64_t v)
+{
+	char digits[20];
+	size_t i = sizeof(digits);
+
+	member(j, key);
+	do
+		digits[--i] = (char)('0' + v % 10);
+	while (v /= 10);
+	raw(j, digits + i, sizeof(digits) - i);
+}
+
+void jsonout_bool(struct jsonout *j, const char *key, bool v)
+{
+	member(j, key);
+	raw(j, v ? "true" : "false", v ? 4 : 5);
+}
+
+void jsonout_array(struct jsonout *j, const char *key)
+{
+	member(j, key);
+	raw(j, "[", 1);
+	j->first = true;
+}
+
+void jsonout_object(struct jsonout *j, const char *key)
+{
+	member(j, key);
+	raw(j, "{", 1);
+	j->first = true;
+}
+
+void jsonout_close(struct jsonout *j)
+{
+	raw(j, "]", 1);
+	j->first = false;
+}
+
+void jsonout_close_object(struct jsonout *j)
+{
+	raw(j, "}", 1);
+	j->first = false;
+}

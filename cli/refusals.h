@@ -1,0 +1,35 @@
+/*
+ * refusals.h - tell a person what was refused: once a host:port and reason, not a thousand times
+ */
+#ifndef CLI_REFUSALS_H
+#define CLI_REFUSALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "policy/policy.h"
+#include "policy/target.h"
+
+/* Distinct host:port and reason remembered; further ones are counted but not told apart. */
+#define REFUSALS_MAX 1024
+
+struct refusals;
+
+/** refusals_new() - @quiet: lines are not printed, only counted. Free with refusals_free(). */
+struct refusals *refusals_new(bool quiet);
+
+/** refusals_free() - NULL is allowed. */
+void refusals_free(struct refusals *r);
+
+/** refusals_note() - a target was refused, or could not be reached; prints its line the first time. */
+void refusals_note(struct refusals *r, const struct target *t, const struct decision *d);
+
+/** refusals_total() - how many refusals by policy (not failures to connect) there were. */
+uint64_t refusals_total(const struct refusals *r);
+
+/** refusals_block() - the <sandbox_violations> block of --violations; nothing if none. */
+void refusals_block(const struct refusals *r, FILE *out);
+
+#endif

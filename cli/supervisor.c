@@ -1,0 +1,173 @@
+/*
+ * supervisor.c - the event loop over one confined command
+ *
+ * Theory of operation: the command is held by the launcher until everything that serves it stands.
+ * supervisor_run() releases it and dispatches one loop with the proxy's events and four sources of
+ * its own:
+ *
+ *   status   the launcher's pipe: exec worked, or why not (the run ends with 125, 126 or 127)
+ *   pidfd    pid 1 has ended, and with it everything in the namespace: the run is over
+ *   signals  passed on to the command, whose terminal signals do not reach it (own session)
+ *   timer    --timeout: SIGTERM, and SIGKILL after a grace period; the status is 124
+ *
+ * When the command has ended, bytes that it had sent may still be on their way through the proxy,
+ * so the loop goes on for as long as connections live, DRAIN_MS at most.
+ */
+#include "cli/supervisor.h"
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "launcher/launcher.h"
+#include "proxy/proxy.h"
+
+#define GRACE_S	      2	   /* between SIGTERM and SIGKILL of --timeout */
+#define DRAIN_MS      1000 /* for what a command sent right before it ended */
+#define DRAIN_STEP_MS 5
+
+static const int forwarded[] = { SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
+				 SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP };
+
+struct supervisor {
+	const struct supervisor_config *cfg;
+	struct error *err;
+	struct event status, pidfd, timer, drain;
+	struct event signal[ARRAY_SIZE(forwarded)];
+	bool timed_out, started, failed;
+	int exit_code;
+	unsigned drained_ms;
+};
+
+static struct timeval milliseconds(unsigned ms)
+{
+	return (struct timeval){ .tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000 };
+}
+
+static void status_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct supervisor *s = arg;
+
+	(void)fd, (void)what;
+	switch (launcher_status(s->cfg->launcher, &s->exit_code, s->err)) {
+	case LAUNCHER_PENDING:
+		return;
+	case LAUNCHER_RUNNING:
+		s->started = true;
+		break;
+	case LAUNCHER_FAILED:
+		s->failed = true;
+		(void)event_base_loopbreak(s->cfg->base);
+		break;
+	}
+	(void)event_del(&s->status);
+}
+
+static void drain_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct supervisor *s = arg;
+	struct timeval step = milliseconds(DRAIN_STEP_MS);
+
+	(void)fd, (void)what;
+	s->drained_ms += DRAIN_STEP_MS;
+	if (session_connections(s->cfg->session) == 0 || s->drained_ms >= DRAIN_MS)
+		(void)event_base_loopbreak(s->cfg->base);
+	else
+		(void)event_add(&s->drain, &step);
+}
+
+static void pidfd_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct supervisor *s = arg;
+	struct timeval now = milliseconds(0);
+
+	(void)fd, (void)what;
+	/* The pipe may tell why it never ran only now, with the end of pid 1. */
+	if (!s->started && !s->failed)
+		status_cb(-1, 0, s);
+	if (s->failed)
+		return;
+	(void)event_del(&s->pidfd);
+	(void)event_del(&s->timer);
+	s->exit_code = launcher_wait(s->cfg->launcher);
+	if (s->timed_out)
+		s->exit_code = LAUNCHER_EXIT_TIMEOUT;
+	if (session_connections(s->cfg->session) == 0)
+		(void)event_base_loopbreak(s->cfg->base);
+	else
+		(void)event_add(&s->drain, &now);
+}
+
+static void timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct supervisor *s = arg;
+	struct timeval grace = { .tv_sec = GRACE_S };
+
+	(void)fd, (void)what;
+	if (s->timed_out) {
+		launcher_kill(s->cfg->launcher);
+		return;
+	}
+	s->timed_out = true;
+	launcher_signal(s->cfg->launcher, SIGTERM);
+	(void)event_add(&s->timer, &grace);
+}
+
+static void signal_cb(evutil_socket_t sig, short what, void *arg)
+{
+	struct supervisor *s = arg;
+
+	(void)what;
+	launcher_signal(s->cfg->launcher, (int)sig);
+	if (sig == SIGTSTP)
+		(void)raise(SIGSTOP); /* our shell waits for us to stop, too */
+}
+
+static void watch(struct supervisor *s)
+{
+	const struct supervisor_config *cfg = s->cfg;
+	struct timeval timeout = { .tv_sec = (time_t)cfg->timeout };
+
+	(void)event_assign(&s->status, cfg->base, launcher_status_fd(cfg->launcher),
+			   EV_READ | EV_PERSIST, status_cb, s);
+	(void)event_assign(&s->pidfd, cfg->base, launcher_pidfd(cfg->launcher),
+			   EV_READ | EV_PERSIST, pidfd_cb, s);
+	(void)event_assign(&s->timer, cfg->base, -1, 0, timer_cb, s);
+	(void)event_assign(&s->drain, cfg->base, -1, 0, drain_cb, s);
+	(void)event_add(&s->status, NULL);
+	(void)event_add(&s->pidfd, NULL);
+	if (cfg->timeout)
+		(void)event_add(&s->timer, &timeout);
+	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++) {
+		(void)evsignal_assign(&s->signal[i], cfg->base, forwarded[i], signal_cb, s);
+		(void)event_add(&s->signal[i], NULL);
+	}
+}
+
+static void unwatch(struct supervisor *s)
+{
+	(void)event_del(&s->status);
+	(void)event_del(&s->pidfd);
+	(void)event_del(&s->timer);
+	(void)event_del(&s->drain);
+	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
+		(void)event_del(&s->signal[i]);
+}
+
+int supervisor_run(const struct supervisor_config *cfg, struct error *err)
+{
+	struct supervisor s = { .cfg = cfg, .err = err, .exit_code = LAUNCHER_EXIT_SETUP };
+
+	watch(&s);
+	if (launcher_release(cfg->launcher, err) < 0) {
+		s.failed = true;
+	} else if (event_base_dispatch(cfg->base) < 0) {
+		s.failed = true;
+		(void)error_set(err, 0, "the event loop failed");
+	}
+	unwatch(&s);
+	return s.exit_code;
+}

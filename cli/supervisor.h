@@ -1,0 +1,39 @@
+/*
+ * supervisor.h - the event loop over one confined command
+ *
+ * Theory of operation stands in supervisor.c.
+ */
+#ifndef CLI_SUPERVISOR_H
+#define CLI_SUPERVISOR_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+struct event_base;
+struct launcher;
+struct session;
+
+/**
+ * struct supervisor_config - what to watch
+ * @base: the loop that the proxy runs on
+ * @launcher: the command, started and not yet released
+ * @session: its session; what it still sends when the command has ended is delivered first
+ * @timeout: seconds after which the run is killed, 0 for none
+ */
+struct supervisor_config {
+	struct event_base *base;
+	struct launcher *launcher;
+	struct session *session;
+	unsigned timeout;
+};
+
+/**
+ * supervisor_run() - release the command and serve it until it ends
+ *
+ * Return: the exit status of the run: the command's, 128+N, 124, or 125..127 with @err set when
+ * the command never ran.
+ */
+int supervisor_run(const struct supervisor_config *cfg, struct error *err);
+
+#endif

@@ -1,0 +1,245 @@
+#include "proxy/audit.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/jsonout.h"
+#include "base/log.h"
+#include "base/reader.h"
+#include "base/xalloc.h"
+
+#define AUDIT_BUFFER (64 * 1024) /* written when full or at the end of the loop's turn */
+#define PIPE_CHUNK   4096	 /* PIPE_BUF: a writable pipe takes so much without blocking */
+
+#define TEXT_MAX 512 /* of a rule's text and of its file's name */
+
+struct audit {
+	int fd;
+	bool regular;
+	bool told;
+	uint64_t dropped;
+	struct event flush;
+	size_t len;
+	char buf[AUDIT_BUFFER];
+};
+
+static void put_time(struct jsonout *j, const struct timespec *now)
+{
+	char text[64], whole[32];
+	struct tm tm;
+
+	(void)gmtime_r(&now->tv_sec, &tm);
+	(void)strftime(whole, sizeof(whole), "%Y-%m-%dT%H:%M:%S", &tm);
+	(void)snprintf(text, sizeof(text), "%s.%03ldZ", whole, now->tv_nsec / 1000000 % 1000);
+	jsonout_str(j, "time", text);
+}
+
+static void put_target(struct jsonout *j, const struct proxy_event *ev)
+{
+	jsonout_strn(j, "host", ev->target->host.s, ev->target->host.len);
+	jsonout_uint(j, "port", ev->target->port);
+	jsonout_str(j, "via", target_via_name(ev->target->via));
+}
+
+static void put_address(struct jsonout *j, const struct addr *a)
+{
+	char text[ADDR_TEXT_MAX];
+
+	jsonout_str(j, "address", a->family == AF_UNSPEC ? NULL : addr_format(a, text));
+}
+
+/* Text of the policy's author, cut so that a line always fits. */
+static void put_cut(struct jsonout *j, const char *key, const char *s)
+{
+	if (s)
+		jsonout_strn(j, key, s, strnlen(s, TEXT_MAX));
+	else
+		jsonout_str(j, key, NULL);
+}
+
+static void put_decision(struct jsonout *j, const struct proxy_event *ev)
+{
+	const struct decision *d = &ev->decision;
+
+	jsonout_str(j, "verdict", d->verdict == VERDICT_ALLOW ? "allow" : "deny");
+	jsonout_str(j, "code", policy_code_name(d->code));
+	put_target(j, ev);
+	put_cut(j, "rule", d->rule ? d->rule->text : NULL);
+	put_cut(j, "origin", d->rule ? d->rule->file : NULL);
+	jsonout_uint(j, "line", d->rule ? d->rule->line : 0);
+	put_address(j, &d->addr);
+}
+
+static void put_close(struct jsonout *j, const struct proxy_event *ev)
+{
+	put_target(j, ev);
+	put_address(j, &ev->addr);
+	jsonout_uint(j, "bytes_up", ev->bytes_up);
+	jsonout_uint(j, "bytes_down", ev->bytes_down);
+	jsonout_uint(j, "duration_us", ev->duration_us);
+	jsonout_str(j, "reason", ev->reason);
+}
+
+size_t audit_format(char out[AUDIT_LINE_MAX], const struct proxy_event *ev,
+		    const struct timespec *now)
+{
+	bool decision = ev->kind == PROXY_EVENT_DECISION;
+	struct jsonout j;
+
+	jsonout_begin(&j, out, AUDIT_LINE_MAX);
+	jsonout_str(&j, "event", decision ? "decision" : "close");
+	if (decision)
+		put_decision(&j, ev);
+	else
+		put_close(&j, ev);
+	jsonout_uint(&j, "conn", ev->conn);
+	put_time(&j, now);
+	return jsonout_end(&j);
+}
+
+static void drop(struct audit *a, int code)
+{
+	for (size_t i = 0; i < a->len; i++)
+		a->dropped += a->buf[i] == '\n';
+	a->len = 0;
+	if (!a->told)
+		log_warn("audit log: %s; lines are lost from here on", strerror(code));
+	a->told = true;
+}
+
+/* What may be written at once without blocking; 0 when nothing. */
+static size_t room(const struct audit *a, size_t left)
+{
+	struct pollfd p = { .fd = a->fd, .events = POLLOUT };
+
+	if (a->regular)
+		return left;
+	if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT))
+		return 0;
+	return left < PIPE_CHUNK ? left : PIPE_CHUNK;
+}
+
+static void flush(struct audit *a)
+{
+	size_t done = 0;
+
+	while (done < a->len) {
+		size_t n = room(a, a->len - done);
+		ssize_t w;
+
+		if (n == 0) {
+			errno = EAGAIN;
+			break;
+		}
+		w = write(a->fd, a->buf + done, n);
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			break;
+		done += (size_t)w;
+	}
+	if (done == a->len) {
+		a->len = 0;
+		return;
+	}
+	memmove(a->buf, a->buf + done, a->len - done);
+	a->len -= done;
+	/* A slow reader gets the rest later, as long as there is room for it here. */
+	if (a->regular || errno != EAGAIN || a->len > AUDIT_BUFFER - AUDIT_LINE_MAX)
+		drop(a, errno);
+}
+
+static void flush_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	flush(arg);
+}
+
+static int open_fd(const char *where, struct error *err)
+{
+	uint64_t n;
+	int fd;
+
+	if (strncmp(where, "fd:", 3) != 0) {
+		fd = open(where, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+		if (fd < 0)
+			return error_set(err, errno, "cannot open the audit log '%s'", where);
+		return fd;
+	}
+	if (!reader_decimal(where + 3, strlen(where + 3), 1 << 20, &n))
+		return error_set(err, 0, "'%s' is no descriptor: say fd:N", where);
+	fd = fcntl((int)n, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return error_set(err, errno, "cannot write the audit log to %s", where);
+	if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+		(void)close(fd);
+		return error_set(err, EBADF, "cannot write the audit log to %s", where);
+	}
+	return fd;
+}
+
+struct audit *audit_open(struct event_base *base, const char *where, struct error *err)
+{
+	int fd = open_fd(where, err);
+	struct audit *a;
+	struct stat st;
+
+	if (fd < 0)
+		return NULL;
+	a = xcalloc(1, sizeof(*a));
+	a->fd = fd;
+	a->regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	(void)event_assign(&a->flush, base, -1, 0, flush_cb, a);
+	return a;
+}
+
+void audit_write(struct audit *a, const char *line, size_t n)
+{
+	if (n > AUDIT_BUFFER)
+		return;
+	if (a->len + n > AUDIT_BUFFER)
+		flush(a);
+	if (a->len == 0)
+		event_active(&a->flush, EV_TIMEOUT, 0);
+	if (a->len + n > AUDIT_BUFFER) {
+		a->dropped++;
+		return;
+	}
+	memcpy(a->buf + a->len, line, n);
+	a->len += n;
+}
+
+void audit_event(struct audit *a, const struct proxy_event *ev)
+{
+	char line[AUDIT_LINE_MAX];
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	audit_write(a, line, audit_format(line, ev, &now));
+}
+
+uint64_t audit_dropped(const struct audit *a)
+{
+	return a->dropped;
+}
+
+void audit_close(struct audit *a)
+{
+	if (!a)
+		return;
+	flush(a);
+	if (a->len)
+		drop(a, EAGAIN);
+	(void)event_del(&a->flush);
+	(void)close(a->fd);
+	free(a);
+}

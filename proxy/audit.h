@@ -1,0 +1,55 @@
+/*
+ * audit.h - the record of a run: one JSON object a line, every decision and every close
+ *
+ * docs/audit.schema.json describes the lines. Keys come in one stable order.
+ */
+#ifndef PROXY_AUDIT_H
+#define PROXY_AUDIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "proxy/proxy.h"
+
+#define AUDIT_LINE_MAX 8192 /* rule and origin, 512 bytes each, escaped sixfold, and the rest */
+
+struct event_base;
+struct audit;
+
+/**
+ * audit_format() - one event as a line
+ * @out: receives the line with its newline, without a final zero byte
+ * @now: when it happened (CLOCK_REALTIME)
+ *
+ * Return: its length.
+ */
+size_t audit_format(char out[AUDIT_LINE_MAX], const struct proxy_event *ev,
+		    const struct timespec *now);
+
+/**
+ * audit_open() - a sink for lines
+ * @base: lines are gathered and written once a turn of this loop
+ * @where: a path (appended to, made with mode 0600), or "fd:N"
+ *
+ * A full disk or a reader that has gone never blocks the proxy and never opens anything: lines are
+ * dropped and counted, and one warning says so.
+ *
+ * Return: the sink, to be freed by audit_close(); NULL with @err.
+ */
+struct audit *audit_open(struct event_base *base, const char *where, struct error *err);
+
+/** audit_write() - take a line; (@line, @n) ends in a newline. */
+void audit_write(struct audit *a, const char *line, size_t n);
+
+/** audit_event() - audit_format() and audit_write() with the time of now. */
+void audit_event(struct audit *a, const struct proxy_event *ev);
+
+/** audit_dropped() - lines lost so far. */
+uint64_t audit_dropped(const struct audit *a);
+
+/** audit_close() - write what is gathered and close; NULL is allowed. */
+void audit_close(struct audit *a);
+
+#endif
