@@ -18,14 +18,13 @@
  * more; it is freed after its last delivery.
  *
  * c-ares cannot cancel one question. A cancelled query leaves its lookup, which goes on and fills
- * the cache; a lookup that ran into RESOLVER_TIMEOUT_MS forgets its questions. Both stay bounded
+ * the cache; a lookup that ran into its time-out forgets its questions. Both stay bounded
  * by ASKS_MAX.
  *
  * The addresses carry no permission. Callers vet each one before they dial it, cached or not.
  */
 #include "dns/resolver.h"
 
-#include <arpa/nameser.h>
 #include <ares.h>
 #include <assert.h>
 #include <stdlib.h>
@@ -42,6 +41,7 @@
 #include "dns/cache.h"
 #include "dns/channel.h"
 #include "dns/hostsfile.h"
+#include "dns/wire.h"
 
 #define RESOLV_CONF   "/etc/resolv.conf"
 #define HOSTS_FILE    "/etc/hosts"
@@ -108,6 +108,7 @@ LIST_HEAD(lookup_chain, lookup);
 
 /**
  * struct resolver - sources of addresses and the lookups that run
+ * @timeout_ms: of a whole lookup
  * @own_servers: the servers came from the caller; /etc/resolv.conf is not looked at
  * @conf: identity of /etc/resolv.conf when @channel was opened
  * @old: the channel before it, whose last questions are still out, or NULL
@@ -119,6 +120,7 @@ struct resolver {
 	struct event_base *base;
 	struct channel *channel;
 	struct channel *old;
+	unsigned timeout_ms;
 	bool own_servers;
 	struct stat conf;
 	struct hostsfile *hosts;
@@ -130,6 +132,7 @@ struct resolver {
 	struct lookup_chain running[TABLE_BUCKETS];
 };
 
+static_assert(RESOLVER_ADDRS_MAX == WIRE_ADDRS_MAX, "what one answer gives");
 static_assert(RESOLVER_ADDRS_MAX * NUM_FAMILIES <= CACHE_ADDRS_MAX, "a lookup fits the cache");
 
 static uint64_t now_ms(void)
@@ -220,45 +223,20 @@ static void timer_cb(evutil_socket_t fd, short what, void *arg)
 	finish(l);
 }
 
-static void add_ttl(struct lookup *l, int ttl)
+/*
+ * Not ares_parse_a_reply(): c-ares 1.18 takes address records of whatever owner, and those of an
+ * alias that the name does not lead to.
+ */
+static int take_answer(struct lookup *l, uint16_t type, const uint8_t *msg, size_t len)
 {
-	/* RFC 2181 8: a TTL with the top bit set is zero. */
-	uint32_t t = ttl > 0 ? (uint32_t)ttl : 0;
+	struct wire_addrs found;
 
-	if (t < l->ttl)
-		l->ttl = t;
-}
-
-static int parse_a(struct lookup *l, const uint8_t *msg, int len)
-{
-	struct ares_addrttl v[RESOLVER_ADDRS_MAX];
-	int n = RESOLVER_ADDRS_MAX;
-	int status = ares_parse_a_reply(msg, len, NULL, v, &n);
-
-	for (int i = 0; status == ARES_SUCCESS && i < n; i++) {
-		struct addr a = { .family = AF_INET };
-
-		memcpy(a.bytes, &v[i].ipaddr, 4);
-		add_addr(l, &a);
-		add_ttl(l, v[i].ttl);
-	}
-	return status == ARES_SUCCESS && n <= 0 ? ARES_ENODATA : status;
-}
-
-static int parse_aaaa(struct lookup *l, const uint8_t *msg, int len)
-{
-	struct ares_addr6ttl v[RESOLVER_ADDRS_MAX];
-	int n = RESOLVER_ADDRS_MAX;
-	int status = ares_parse_aaaa_reply(msg, len, NULL, v, &n);
-
-	for (int i = 0; status == ARES_SUCCESS && i < n; i++) {
-		struct addr a = { .family = AF_INET6 };
-
-		memcpy(a.bytes, &v[i].ip6addr, 16);
-		add_addr(l, &a);
-		add_ttl(l, v[i].ttl);
-	}
-	return status == ARES_SUCCESS && n <= 0 ? ARES_ENODATA : status;
+	if (wire_parse_answer(msg, len, &l->name, type, &found) != PARSE_OK)
+		return ARES_EBADRESP;
+	if (found.ttl < l->ttl)
+		l->ttl = found.ttl;
+	add_addrs(l, found.v, found.n);
+	return found.n ? ARES_SUCCESS : ARES_ENODATA;
 }
 
 static void answer_cb(void *arg, int status, const uint8_t *msg, size_t len)
@@ -269,7 +247,7 @@ static void answer_cb(void *arg, int status, const uint8_t *msg, size_t len)
 
 	h->out = false;
 	if (status == ARES_SUCCESS)
-		status = f == FAMILY_A ? parse_a(l, msg, (int)len) : parse_aaaa(l, msg, (int)len);
+		status = take_answer(l, f == FAMILY_A ? WIRE_A : WIRE_AAAA, msg, len);
 	if (status == ARES_ETIMEOUT)
 		l->timed_out = true;
 	else if (status != ARES_SUCCESS && status != ARES_ENODATA && status != ARES_ENOTFOUND)
@@ -288,9 +266,9 @@ static void answer_cb(void *arg, int status, const uint8_t *msg, size_t len)
 /* Both halves count as out before the first is asked: it may be answered before it returns. */
 static void ask_servers(struct lookup *l)
 {
-	static const int type[NUM_FAMILIES] = { ns_t_a, ns_t_aaaa };
-	struct timeval tv = { .tv_sec = RESOLVER_TIMEOUT_MS / 1000,
-			      .tv_usec = RESOLVER_TIMEOUT_MS % 1000 * 1000 };
+	static const int type[NUM_FAMILIES] = { WIRE_A, WIRE_AAAA };
+	unsigned ms = l->resolver->timeout_ms;
+	struct timeval tv = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
 	struct channel *c = l->resolver->channel;
 
 	if (channel_pending(c) + NUM_FAMILIES > ASKS_MAX) {
@@ -499,6 +477,7 @@ struct resolver *resolver_new(struct event_base *base, const struct resolver_con
 
 	r->base = base;
 	r->own_servers = cfg && cfg->servers;
+	r->timeout_ms = cfg && cfg->timeout_ms ? cfg->timeout_ms : RESOLVER_TIMEOUT_MS;
 	r->key = hash_key_random();
 	TAILQ_INIT(&r->all);
 	TAILQ_INIT(&r->ready);

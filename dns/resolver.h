@@ -46,17 +46,19 @@ typedef void resolver_cb(void *arg, enum resolver_status status, const struct ad
  * struct resolver_config
  * @servers: "ADDR" or "ADDR:PORT" or "[V6]:PORT", NULL-terminated, or NULL for /etc/resolv.conf
  * @hosts_file: normally NULL for /etc/hosts; tests name another
+ * @timeout_ms: normally 0 for RESOLVER_TIMEOUT_MS; tests are less patient
  */
 struct resolver_config {
 	const char *const *servers;
 	const char *hosts_file;
+	unsigned timeout_ms;
 };
 
 /** resolver_new() - NULL with @err on failure. Free with resolver_free(). */
 struct resolver *resolver_new(struct event_base *base, const struct resolver_config *cfg,
 			      struct error *err);
 
-/** resolver_free() - running queries are cancelled silently; NULL is allowed. */
+/** resolver_free() - running queries end silently; not from a callback. NULL is allowed. */
 void resolver_free(struct resolver *r);
 
 /**
