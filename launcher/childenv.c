@@ -20,74 +20,24 @@
 /* Names that pass without being asked for. A final '*' matches the rest. */
 static const char *const allowed[] = {
 	/* who and where */
-	"PATH",
-	"HOME",
-	"USER",
-	"LOGNAME",
-	"SHELL",
-	"HOSTNAME",
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "HOSTNAME",
 	/* the terminal, and how output should look there */
-	"TERM",
-	"COLORTERM",
-	"COLUMNS",
-	"LINES",
-	"TERM_PROGRAM",
-	"TERM_PROGRAM_VERSION",
-	"NO_COLOR",
-	"FORCE_COLOR",
-	"CLICOLOR",
-	"CLICOLOR_FORCE",
-	"LS_COLORS",
+	"TERM", "COLORTERM", "COLUMNS", "LINES", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "NO_COLOR",
+	"FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "LS_COLORS",
 	/* language and time */
-	"LANG",
-	"LANGUAGE",
-	"LC_*",
-	"TZ",
-	"SOURCE_DATE_EPOCH",
+	"LANG", "LANGUAGE", "LC_*", "TZ", "SOURCE_DATE_EPOCH",
 	/* what to open text with */
-	"EDITOR",
-	"VISUAL",
-	"PAGER",
-	"LESS",
+	"EDITOR", "VISUAL", "PAGER", "LESS",
 	/* that nobody is there to answer: build tools and installers behave otherwise */
-	"CI",
-	"DEBIAN_FRONTEND",
-	"CONTINUOUS_INTEGRATION",
-	"GITHUB_ACTIONS",
-	"GITLAB_CI",
+	"CI", "DEBIAN_FRONTEND", "CONTINUOUS_INTEGRATION", "GITHUB_ACTIONS", "GITLAB_CI",
 	/* where a tool chain or a user's files lie, when not in the default place: paths only */
-	"XDG_CONFIG_HOME",
-	"XDG_DATA_HOME",
-	"XDG_CACHE_HOME",
-	"XDG_STATE_HOME",
-	"XDG_CONFIG_DIRS",
-	"XDG_DATA_DIRS",
-	"JAVA_HOME",
-	"GOPATH",
-	"GOROOT",
-	"GOCACHE",
-	"GOMODCACHE",
-	"CARGO_HOME",
-	"RUSTUP_HOME",
-	"NVM_DIR",
-	"NVM_BIN",
-	"PNPM_HOME",
-	"BUN_INSTALL",
-	"DENO_DIR",
-	"VIRTUAL_ENV",
-	"CONDA_PREFIX",
-	"PYENV_ROOT",
-	"RBENV_ROOT",
-	"SDKMAN_DIR",
-	"GRADLE_USER_HOME",
-	"M2_HOME",
+	"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_DIRS",
+	"XDG_DATA_DIRS", "JAVA_HOME", "GOPATH", "GOROOT", "GOCACHE", "GOMODCACHE", "CARGO_HOME",
+	"RUSTUP_HOME", "NVM_DIR", "NVM_BIN", "PNPM_HOME", "BUN_INSTALL", "DENO_DIR", "VIRTUAL_ENV",
+	"CONDA_PREFIX", "PYENV_ROOT", "RBENV_ROOT", "SDKMAN_DIR", "GRADLE_USER_HOME", "M2_HOME",
 	/* certificates of a company's own CA: without them every TLS connection there fails */
-	"SSL_CERT_FILE",
-	"SSL_CERT_DIR",
-	"CURL_CA_BUNDLE",
-	"REQUESTS_CA_BUNDLE",
-	"GIT_SSL_CAINFO",
-	"NODE_EXTRA_CA_CERTS",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "GIT_SSL_CAINFO",
+	"NODE_EXTRA_CA_CERTS"
 };
 
 /*
@@ -96,122 +46,48 @@ static const char *const allowed[] = {
  */
 static const char *const exact_only[] = {
 	/* the dynamic loader and libc */
-	"LD_*",
-	"DYLD_*",
-	"GLIBC_TUNABLES",
-	"GCONV_PATH",
-	"LOCPATH",
-	"NLSPATH",
-	"MALLOC_*",
-	"HOSTALIASES",
-	"LOCALDOMAIN",
-	"RES_OPTIONS",
-	"RESOLV_*",
-	"GETCONF_DIR",
-	"TZDIR",
+	"LD_*", "DYLD_*", "GLIBC_TUNABLES", "GCONV_PATH", "LOCPATH", "NLSPATH", "MALLOC_*",
+	"HOSTALIASES", "LOCALDOMAIN", "RES_OPTIONS", "RESOLV_*", "GETCONF_DIR", "TZDIR",
 	/* shells */
-	"BASH_ENV",
-	"ENV",
-	"PROMPT_COMMAND",
-	"SHELLOPTS",
-	"BASHOPTS",
-	"BASH_*",
-	"PS0",
-	"PS1",
-	"PS2",
-	"PS3",
-	"PS4",
-	"IFS",
-	"CDPATH",
-	"GLOBIGNORE",
-	"ZDOTDIR",
-	"FPATH",
-	"INPUTRC",
+	"BASH_ENV", "ENV", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "BASH_*", "PS0", "PS1", "PS2",
+	"PS3", "PS4", "IFS", "CDPATH", "GLOBIGNORE", "ZDOTDIR", "FPATH", "INPUTRC",
 	/* interpreters and virtual machines */
-	"PYTHON*",
-	"NODE_OPTIONS",
-	"NODE_PATH",
-	"NODE_REPL_*",
-	"PERL*",
-	"RUBY*",
-	"GEM_*",
-	"BUNDLE_GEMFILE",
-	"JAVA_TOOL_OPTIONS",
-	"_JAVA_OPTIONS",
-	"JDK_JAVA_OPTIONS",
-	"CLASSPATH",
-	"MAVEN_OPTS",
-	"GRADLE_OPTS",
-	"LUA_*",
-	"PHPRC",
-	"PHP_INI_SCAN_DIR",
-	"R_*",
-	"ERL_*",
-	"DOTNET_STARTUP_HOOKS",
-	"CORECLR_*",
-	"COMPlus_*",
-	"AWKPATH",
-	"AWKLIBPATH",
-	"TCLLIBPATH",
-	"GUILE_*",
-	"SBCL_*",
-	"OCAMLRUNPARAM",
-	"OPENSSL_CONF",
-	"OPENSSL_MODULES",
-	"OPENSSL_ENGINES",
+	"PYTHON*", "NODE_OPTIONS", "NODE_PATH", "NODE_REPL_*", "PERL*", "RUBY*", "GEM_*",
+	"BUNDLE_GEMFILE", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH",
+	"MAVEN_OPTS", "GRADLE_OPTS", "LUA_*", "PHPRC", "PHP_INI_SCAN_DIR", "R_*", "ERL_*",
+	"DOTNET_STARTUP_HOOKS", "CORECLR_*", "COMPlus_*", "AWKPATH", "AWKLIBPATH", "TCLLIBPATH",
+	"GUILE_*", "SBCL_*", "OCAMLRUNPARAM", "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES",
 	/* programs that run what a variable says */
-	"GIT_*",
-	"LESSOPEN",
-	"LESSCLOSE",
-	"MAKEFLAGS",
-	"GNUMAKEFLAGS",
-	"MAKEFILES",
-	"RUSTC_WRAPPER",
-	"TERMINFO*",
-	"TERMCAP",
-	"GTK_*",
-	"QT_*",
-	"XDG_RUNTIME_DIR",
+	"GIT_*", "LESSOPEN", "LESSCLOSE", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "RUSTC_WRAPPER",
+	"TERMINFO*", "TERMCAP", "GTK_*", "QT_*", "XDG_RUNTIME_DIR",
 	/* sockets and descriptors of the caller's session */
-	"SSH_*",
-	"GPG_*",
-	"DBUS_*",
-	"DISPLAY",
-	"WAYLAND_*",
-	"XAUTHORITY",
-	"NOTIFY_SOCKET",
-	"LISTEN_*",
-	"DOCKER_HOST",
-	"KUBECONFIG",
-	"TMUX*",
-	"STY",
-	"VSCODE_*",
+	"SSH_*", "GPG_*", "DBUS_*", "DISPLAY", "WAYLAND_*", "XAUTHORITY", "NOTIFY_SOCKET",
+	"LISTEN_*", "DOCKER_HOST", "KUBECONFIG", "TMUX*", "STY", "VSCODE_*"
 };
 
 /* A part of a name between underscores that marks a credential. */
 static const char *const secret_part[] = {
 	"KEY",	"KEYS",	 "APIKEY",  "PASS",	 "PW",	"PWD",	  "PASSWD",    "PAT",	"PIN",
 	"AUTH", "OAUTH", "OAUTH2",  "BEARER",	 "JWT", "COOKIE", "COOKIES",   "CRED",	"CREDS",
-	"DSN",	"SALT",	 "SESSION", "SESSIONID", "OTP", "TOTP",	  "SIGNATURE", "LOGIN", "WEBHOOK",
+	"DSN",	"SALT",	 "SESSION", "SESSIONID", "OTP", "TOTP",	  "SIGNATURE", "LOGIN", "WEBHOOK"
 };
 
 /* Anywhere in a name. */
-static const char *const secret_word[] = {
-	"TOKEN",      "SECRET",	   "PASSWORD", "PASSWD", "PASSPHRASE",	      "CREDENTIAL",
-	"PRIVATEKEY", "ACCESSKEY", "APIKEY",   "NETRC",	 "CONNECTION_STRING",
-};
+static const char *const secret_word[] = { "TOKEN",	 "SECRET",	     "PASSWORD",
+					   "PASSWD",	 "PASSPHRASE",	     "CREDENTIAL",
+					   "PRIVATEKEY", "ACCESSKEY",	     "APIKEY",
+					   "NETRC",	 "CONNECTION_STRING" };
 
 /* The start of a value that marks a credential, whatever its name is. */
-static const char *const secret_value[] = {
-	"-----BEGIN", "ghp_", "gho_", "ghs_", "ghu_",  "github_pat_", "glpat-",	 "xoxb-",  "xoxp-",
-	"AKIA",	      "ASIA", "sk-",  "npm_", "pypi-", "eyJ",	      "Bearer ", "Basic ", "AIza",
-};
+static const char *const secret_value[] = { "-----BEGIN",  "ghp_",   "gho_",  "ghs_",  "ghu_",
+					    "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA",
+					    "ASIA",	   "sk-",    "npm_",  "pypi-", "eyJ",
+					    "Bearer ",	   "Basic ", "AIza" };
 
 /* Set by us and by nobody else, in any mixture of cases: Python takes Http_Proxy for the same. */
-static const char *const proxy_names[] = {
-	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",	 "SOCKS_PROXY",
-	"FTP_PROXY",  "WS_PROXY",    "WSS_PROXY", "RSYNC_PROXY", "SBX_NET",
-};
+static const char *const proxy_names[] = { "HTTP_PROXY",  "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+					   "SOCKS_PROXY", "FTP_PROXY",	 "WS_PROXY",  "WSS_PROXY",
+					   "RSYNC_PROXY", "SBX_NET" };
 
 /** struct env - the array under construction */
 struct env {
