@@ -15,6 +15,8 @@
 #include "base/error.h"
 #include "netns/netns.h"
 
+#define LAUNCHER_TMPDIR "/tmp" /* TMPDIR inside: private to the run */
+
 #define LAUNCHER_EXIT_TIMEOUT  124
 #define LAUNCHER_EXIT_SETUP    125
 #define LAUNCHER_EXIT_NOEXEC   126
@@ -81,7 +83,12 @@ enum launcher_state {
 struct launcher *launcher_start(const struct launcher_plan *plan, struct netns_listener *listeners,
 				size_t *nlisteners, struct error *err);
 
-/** launcher_release() - the proxy is listening: let the command go. 0, or -1 with @err. */
+/**
+ * launcher_release() - the proxy is listening: let the command go
+ *
+ * A command that has failed already (not found, a grant that cannot be mounted) is no error here:
+ * launcher_status() tells. Return: 0, or -1 with @err.
+ */
 int launcher_release(struct launcher *l, struct error *err);
 
 /** launcher_status_fd() - readable when launcher_status() has news; owned by the launcher. */

@@ -1,0 +1,265 @@
+/*
+ * Theory of operation
+ *
+ * Pid 1 is born with every capability over its new namespaces, every signal blocked, and a copy of
+ * the supervisor's memory and descriptors. It closes what it must not have, sets up the network
+ * and the mounts, gives all capabilities up, forks the command, and from then on waits for two
+ * things: children that end, and the supervisor, which sends signal numbers or goes away. When the
+ * command ends, or the supervisor does, pid 1 ends, and the kernel kills every process of the PID
+ * namespace before anybody can learn that pid 1 is gone. So nothing outlives the run: not a
+ * daemon, not after SIGKILL of the supervisor (parent-death signal, and the end of the socket).
+ */
+#include "launcher/init.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "launcher/caps.h"
+#include "launcher/closefds.h"
+#include "launcher/command.h"
+#include "launcher/mounts.h"
+#include "launcher/userns.h"
+#include "netns/bridge.h"
+#include "netns/netns.h"
+
+#if defined(__x86_64__)
+#define INIT_AUDIT_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define INIT_AUDIT_ARCH AUDIT_ARCH_AARCH64
+#endif
+
+void init_fail(int status, int exit_code, const struct error *err)
+{
+	struct init_report report = { .exit_code = exit_code, .err = *err };
+
+	static_assert(sizeof(report) <= PIPE_BUF, "a report must be one atomic write");
+	(void)fd_write_all(status, &report, sizeof(report));
+	_exit(exit_code);
+}
+
+/*
+ * Should: die with the supervisor from the first moment; leave its session and its handlers.
+ * Mustn't: keep any of its descriptors: sockets of the host's network, answers, logs.
+ */
+static int detach(const struct init *in, struct error *err)
+{
+	const int keep[] = { in->sock, in->status, in->release };
+	struct sigaction sa = { .sa_handler = SIG_DFL };
+
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return error_set(err, errno, "cannot tie the sandbox to its supervisor");
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)sigaction(sig, &sa, NULL);
+	if (setsid() < 0)
+		return error_set(err, errno, "cannot start a session");
+	return closefds_except(keep, ARRAY_SIZE(keep), err);
+}
+
+/*
+ * Should: keep the caller's own ids, so that files have the owner that the user expects.
+ * Mustn't: fail without the host's reason. (A supervisor that is not dumpable would leave
+ * /proc/self to root; the maps are ours to write only while we are dumpable.)
+ */
+static int map_ids(const struct init *in, struct error *err)
+{
+	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
+		return error_set(err, errno, "cannot become dumpable");
+	if (userns_map_self(in->uid, in->gid, err) == 0)
+		return 0;
+	return err->code == EPERM || err->code == EACCES ? userns_explain(err->code, err) : -1;
+}
+
+/*
+ * Should: make every socket before the command exists, and hand all of them over.
+ * Mustn't: keep one: whoever holds a listener could accept in the proxy's place.
+ */
+static int set_up_network(const struct init *in, struct error *err)
+{
+	static struct netns_listener v[NETNS_LISTENERS_MAX];
+	size_t n = 0;
+	int rc;
+
+	if (netns_setup(&in->plan->net, v, &n, err))
+		return err->code == EPERM ? userns_explain(err->code, err) : -1;
+	rc = bridge_send(in->sock, v, n, err);
+	while (n > 0)
+		cleanup_close(&v[--n].fd);
+	return rc;
+}
+
+/*
+ * Should: give up everything before the command is forked, so that both are without.
+ * Mustn't: stay dumpable: /proc/1 would show the supervisor's memory to the command.
+ */
+static int give_up_privileges(struct error *err)
+{
+	if (caps_drop_all(err))
+		return -1;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return error_set(err, errno, "cannot set no_new_privs");
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return error_set(err, errno, "cannot stop being dumpable");
+	return 0;
+}
+
+static int set_up(struct init *in, struct error *err)
+{
+	static struct mounts mounts;
+
+	if (detach(in, err) || map_ids(in, err) || set_up_network(in, err))
+		return -1;
+	if (mounts_setup(in->plan, &mounts, err))
+		return -1;
+	in->mounts = &mounts;
+	return give_up_privileges(err);
+}
+
+/* Pid 1 holds the socket and a signal descriptor; 0, 1 and 2 lead to /dev/null. */
+static int let_go(const struct init *in, struct error *err)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return error_set(err, errno, "cannot open /dev/null");
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (dup2(null, fd) < 0)
+			return error_set(err, errno, "cannot let go of descriptor %d", fd);
+	return closefds_except(&in->sock, 1, err);
+}
+
+#define ALLOW(nr)                                                  \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(nr), 0, 1), \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+/*
+ * Should: leave the loop below the calls that it makes. Everything else is EPERM, not death: the
+ * death of pid 1 is the end of the run.
+ * Mustn't: be relied upon; it is a second wall around a process that reads single bytes.
+ */
+static int install_filter(struct error *err)
+{
+	static struct sock_filter insn[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, INIT_AUDIT_ARCH, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		ALLOW(SYS_ppoll),
+		ALLOW(SYS_read),
+		ALLOW(SYS_recvfrom),
+		ALLOW(SYS_wait4),
+		ALLOW(SYS_kill),
+		ALLOW(SYS_exit_group),
+		ALLOW(SYS_rt_sigreturn),
+		ALLOW(SYS_restart_syscall),
+#ifdef SYS_poll
+		ALLOW(SYS_poll),
+#endif
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	};
+	const struct sock_fprog program = { .len = ARRAY_SIZE(insn), .filter = insn };
+
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		return error_set(err, errno, "cannot install the filter of pid 1");
+	return 0;
+}
+
+/* Reaps all that have ended. Return: the command's status as a shell gives it; -1 while it runs. */
+static int reap(pid_t command)
+{
+	int found = -1;
+
+	for (;;) {
+		int status;
+		pid_t pid = waitpid(-1, &status, WNOHANG);
+
+		if (pid < 0 && errno == EINTR)
+			continue;
+		if (pid <= 0)
+			return found;
+		if (pid == command)
+			found = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	}
+}
+
+/* Passes a signal on to the command's process group; before its setsid() to itself. */
+static void pass_on(pid_t command, int sig)
+{
+	if (kill(-command, sig) < 0 && errno == ESRCH)
+		(void)kill(command, sig);
+}
+
+static void loop(const struct init *in, pid_t command, int sigfd) __attribute__((noreturn));
+
+static void loop(const struct init *in, pid_t command, int sigfd)
+{
+	struct pollfd pfd[] = {
+		{ .fd = sigfd, .events = POLLIN },
+		{ .fd = in->sock, .events = POLLIN },
+	};
+
+	for (;;) {
+		struct signalfd_siginfo info;
+		unsigned char sig;
+		int status;
+
+		if (poll(pfd, ARRAY_SIZE(pfd), -1) < 0)
+			continue;
+		if (pfd[0].revents) {
+			(void)!read(sigfd, &info, sizeof(info));
+			status = reap(command);
+			if (status >= 0)
+				_exit(status);
+		}
+		if (pfd[1].revents) {
+			ssize_t n = recv(in->sock, &sig, 1, MSG_DONTWAIT);
+
+			if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+				_exit(128 + SIGKILL);
+			if (n == 1)
+				pass_on(command, sig);
+		}
+	}
+}
+
+void init_run(struct init *in)
+{
+	struct error err = { 0 };
+	sigset_t chld;
+	pid_t command;
+	int sigfd;
+
+	if (set_up(in, &err))
+		init_fail(in->status, LAUNCHER_EXIT_SETUP, &err);
+	command = fork();
+	if (command < 0) {
+		(void)error_set(&err, errno, "cannot fork");
+		init_fail(in->status, LAUNCHER_EXIT_SETUP, &err);
+	}
+	if (command == 0)
+		command_run(in);
+	/* From here on there is no way to report but the exit status; each step must work. */
+	if (let_go(in, &err))
+		_exit(LAUNCHER_EXIT_SETUP);
+	(void)sigemptyset(&chld);
+	(void)sigaddset(&chld, SIGCHLD);
+	sigfd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (sigfd < 0 || install_filter(&err))
+		_exit(LAUNCHER_EXIT_SETUP);
+	loop(in, command, sigfd);
+}

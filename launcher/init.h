@@ -1,0 +1,45 @@
+/*
+ * init.h - pid 1 of the sandbox: sets it up, starts the command, reaps, forwards signals
+ */
+#ifndef LAUNCHER_INIT_H
+#define LAUNCHER_INIT_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "launcher/launcher.h"
+#include "launcher/mounts.h"
+
+/**
+ * struct init - what pid 1 starts with
+ * @plan: the caller's plan
+ * @uid, @gid: effective ids outside
+ * @sock: SOCK_SEQPACKET to the supervisor: listeners go out, signal numbers come in; its end is
+ *        the end of the run
+ * @status: write end of the status pipe: a struct init_report, or just EOF once the command runs
+ * @release: a socket; the command goes when one byte comes, never at its end
+ * @mounts: set by pid 1 for the command
+ */
+struct init {
+	const struct launcher_plan *plan;
+	uid_t uid;
+	gid_t gid;
+	int sock;
+	int status;
+	int release;
+	const struct mounts *mounts;
+};
+
+/** struct init_report - why the command never ran; one atomic write on a pipe */
+struct init_report {
+	int exit_code;
+	struct error err;
+};
+
+/** init_fail() - send a report and end this process with its exit code. */
+void init_fail(int status, int exit_code, const struct error *err) __attribute__((noreturn));
+
+/** init_run() - the whole life of pid 1, entered with every signal blocked. */
+void init_run(struct init *in) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,281 @@
+/*
+ * Theory of operation
+ *
+ *   supervisor                      pid 1                           the command
+ *   launcher_start(): clone ------> namespaces' first process
+ *                                   close, map ids, lo, listeners
+ *   receives the listeners <------- SCM_RIGHTS
+ *                                   mounts, privileges dropped
+ *   readies the proxy               fork -------------------------> session, program, rules,
+ *                                   reaps, forwards signals         limits, filter built
+ *   launcher_release() -------------------------------------------> seccomp, execve
+ *
+ * The command is forked before its release, so that its preparations overlap with the
+ * supervisor's; the release is one byte on a socket whose end means the opposite. A failure of any
+ * stage, in either process, is one struct init_report on the status pipe, which closes on execve:
+ * its end without a report means that the command runs. Since nothing but a chain of successful
+ * stages leads to execve, whatever fails, fails closed.
+ *
+ * clone(2), not clone3(2): container filters answer ENOSYS to the latter, and the flags fit.
+ */
+#include "launcher/launcher.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/xalloc.h"
+#include "launcher/closefds.h"
+#include "launcher/init.h"
+#include "launcher/userns.h"
+#include "netns/bridge.h"
+
+#define NAMESPACES                                                                                 \
+	(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | \
+	 CLONE_NEWCGROUP)
+
+/**
+ * struct launcher - one run; owns its descriptors and the child
+ * @pid: pid 1 as we see it; 0 once it has been reaped
+ * @pidfd: the same, readable when it has ended
+ * @sock: signals to pid 1
+ * @status: read end of the status pipe
+ * @release: a byte here lets the command go; -1 once it has been sent
+ * @released: whether the command can have taken it
+ * @state: what launcher_status() has found so far
+ * @report: valid in LAUNCHER_FAILED
+ * @exit_status: valid once reaped
+ */
+struct launcher {
+	pid_t pid;
+	int pidfd;
+	int sock;
+	int status;
+	int release;
+	bool released;
+	enum launcher_state state;
+	struct init_report report;
+	int exit_status;
+};
+
+/* The child's ends of the three channels. */
+struct ends {
+	int sock, status, release;
+};
+
+static int open_channels(struct launcher *l, struct ends *child, struct error *err)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return error_set(err, errno, "cannot make a socket pair");
+	l->sock = pair[0];
+	child->sock = pair[1];
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return error_set(err, errno, "cannot make a pipe");
+	l->status = pair[0];
+	child->status = pair[1];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return error_set(err, errno, "cannot make a socket pair");
+	child->release = pair[0];
+	l->release = pair[1];
+	if (fd_set_nonblock(l->status) < 0)
+		return error_set(err, errno, "cannot set up a pipe");
+	return 0;
+}
+
+static void close_ends(struct ends *e)
+{
+	cleanup_close(&e->sock);
+	cleanup_close(&e->status);
+	cleanup_close(&e->release);
+	*e = (struct ends){ -1, -1, -1 };
+}
+
+/*
+ * Should: make all namespaces in one call, with every signal blocked, so that no handler of the
+ * supervisor's event loop ever runs in the child.
+ * Mustn't: be called with a second thread alive; its locks would stay locked in the child.
+ */
+static int spawn(struct launcher *l, const struct launcher_plan *plan, const struct ends *child,
+		 struct error *err)
+{
+	struct init in = {
+		.plan = plan,
+		.uid = geteuid(),
+		.gid = getegid(),
+		.sock = child->sock,
+		.status = child->status,
+		.release = child->release,
+	};
+	sigset_t all, old;
+	long pid;
+	int saved;
+
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &old);
+	pid = syscall(SYS_clone, NAMESPACES | CLONE_PIDFD | SIGCHLD, NULL, &l->pidfd, NULL, 0L);
+	saved = errno;
+	if (pid == 0)
+		init_run(&in);
+	(void)sigprocmask(SIG_SETMASK, &old, NULL);
+	if (pid < 0) {
+		l->pidfd = -1;
+		return userns_explain(saved, err);
+	}
+	l->pid = (pid_t)pid;
+	return 0;
+}
+
+/* Prefers pid 1's own account of a failure to what its silence looked like. */
+static void explain_silence(struct launcher *l, struct error *err)
+{
+	struct init_report report;
+
+	launcher_kill(l);
+	(void)launcher_wait(l);
+	if (read(l->status, &report, sizeof(report)) == sizeof(report))
+		*err = report.err;
+}
+
+static int start(struct launcher *l, const struct launcher_plan *plan,
+		 struct netns_listener *listeners, size_t *n, struct error *err)
+{
+	struct ends child = { -1, -1, -1 };
+	int rc = closefds_fill_stdio(err) || open_channels(l, &child, err) ||
+		 spawn(l, plan, &child, err);
+
+	close_ends(&child);
+	if (rc)
+		return -1;
+	if (bridge_recv(l->sock, listeners, n, err)) {
+		explain_silence(l, err);
+		return -1;
+	}
+	return 0;
+}
+
+struct launcher *launcher_start(const struct launcher_plan *plan, struct netns_listener *listeners,
+				size_t *nlisteners, struct error *err)
+{
+	struct launcher *l = xcalloc(1, sizeof(*l));
+	struct error own;
+
+	*l = (struct launcher){ .pidfd = -1, .sock = -1, .status = -1, .release = -1 };
+	if (start(l, plan, listeners, nlisteners, err ? err : &own)) {
+		launcher_free(l);
+		return NULL;
+	}
+	return l;
+}
+
+int launcher_release(struct launcher *l, struct error *err)
+{
+	ssize_t n = send(l->release, "r", 1, MSG_NOSIGNAL);
+
+	if (n < 0 && errno != EPIPE && errno != ECONNRESET)
+		return error_set(err, errno, "cannot release the command");
+	l->released = n == 1;
+	cleanup_close(&l->release);
+	l->release = -1;
+	return 0;
+}
+
+int launcher_status_fd(const struct launcher *l)
+{
+	return l->status;
+}
+
+enum launcher_state launcher_status(struct launcher *l, int *exit_code, struct error *err)
+{
+	struct init_report report;
+	ssize_t n;
+
+	if (l->state == LAUNCHER_PENDING) {
+		do
+			n = read(l->status, &report, sizeof(report));
+		while (n < 0 && errno == EINTR);
+		if (n == 0 && l->released) {
+			l->state = LAUNCHER_RUNNING;
+		} else if (n == 0) {
+			l->state = LAUNCHER_FAILED;
+			l->report.exit_code = LAUNCHER_EXIT_SETUP;
+			(void)error_set(&l->report.err, 0,
+					"the sandbox ended before the command could start");
+		} else if (n == (ssize_t)sizeof(report)) {
+			l->state = LAUNCHER_FAILED;
+			l->report = report;
+		}
+	}
+	if (l->state == LAUNCHER_FAILED) {
+		*exit_code = l->report.exit_code;
+		if (err)
+			*err = l->report.err;
+	}
+	return l->state;
+}
+
+int launcher_pidfd(const struct launcher *l)
+{
+	return l->pidfd;
+}
+
+int launcher_wait(struct launcher *l)
+{
+	int status = 0;
+	pid_t got;
+
+	if (l->pid == 0)
+		return l->exit_status;
+	do
+		got = waitpid(l->pid, &status, 0);
+	while (got < 0 && errno == EINTR);
+	l->pid = 0;
+	if (got < 0)
+		l->exit_status = LAUNCHER_EXIT_SETUP; /* somebody else has reaped it */
+	else if (WIFEXITED(status))
+		l->exit_status = WEXITSTATUS(status);
+	else
+		l->exit_status = 128 + WTERMSIG(status);
+	return l->exit_status;
+}
+
+void launcher_signal(struct launcher *l, int sig)
+{
+	unsigned char byte = (unsigned char)sig;
+
+	assert(sig > 0 && sig < NSIG);
+	(void)send(l->sock, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* Through the descriptor: a pid that has been reaped may be another process by now. */
+void launcher_kill(struct launcher *l)
+{
+	if (l->pid)
+		(void)syscall(SYS_pidfd_send_signal, l->pidfd, SIGKILL, NULL, 0);
+}
+
+void launcher_free(struct launcher *l)
+{
+	if (!l)
+		return;
+	launcher_kill(l);
+	if (l->pid)
+		(void)launcher_wait(l);
+	cleanup_close(&l->pidfd);
+	cleanup_close(&l->sock);
+	cleanup_close(&l->status);
+	cleanup_close(&l->release);
+	free(l);
+}

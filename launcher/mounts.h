@@ -1,0 +1,68 @@
+/*
+ * mounts.h - the run's own mount namespace: read-only but for the grants, private /tmp, fresh /proc
+ */
+#ifndef LAUNCHER_MOUNTS_H
+#define LAUNCHER_MOUNTS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "launcher/launcher.h"
+
+/** enum mounts_use - what a grant grants */
+enum mounts_use {
+	MOUNTS_READ,
+	MOUNTS_WRITE,
+	MOUNTS_EXEC,
+	MOUNTS_SEE, /* the working directory in strict mode: it must exist, no more */
+};
+
+/**
+ * struct mounts_grant - a path that was opened once
+ * @use: what for
+ * @path: canonical
+ * @fd: O_PATH; after mounts_setup() in the mount that the command sees
+ * @dev, @ino: what it is
+ */
+struct mounts_grant {
+	enum mounts_use use;
+	char *path;
+	int fd;
+	dev_t dev;
+	ino_t ino;
+};
+
+/**
+ * struct mounts - what mounts_setup() leaves behind
+ * @v, @n: the grants, sorted by path
+ * @tmpdir: the private /tmp, O_PATH, or -1 if /tmp is the host's
+ */
+struct mounts {
+	struct mounts_grant *v;
+	size_t n;
+	int tmpdir;
+};
+
+/**
+ * mounts_setup() - make the mount namespace just entered the command's
+ * @plan: grants and mode
+ * @out: cleared by mounts_clear()
+ *
+ * Needs CAP_SYS_ADMIN in the user namespace that owns the mount and PID namespaces. A grant that
+ * does not exist is an error. Return: 0, or -1 with @err.
+ */
+int mounts_setup(const struct launcher_plan *plan, struct mounts *out, struct error *err);
+
+/**
+ * mounts_roots() - the descriptors of one use, for Landlock
+ * @out: an array that the caller frees; the descriptors stay @m's
+ *
+ * Return: how many.
+ */
+size_t mounts_roots(const struct mounts *m, enum mounts_use use, int **out);
+
+/** mounts_clear() - close and free; the mounts stay. */
+void mounts_clear(struct mounts *m);
+
+#endif

@@ -1,0 +1,557 @@
+/* The launcher from end to end: each test makes its own run and looks at it from outside. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/xalloc.h"
+#include "launcher/launcher.h"
+
+#define OUTPUT_MAX 65536
+
+/* What one run left behind. */
+struct result {
+	int status;
+	enum launcher_state state;
+	char out[OUTPUT_MAX];
+	struct error err;
+};
+
+static char workspace[PATH_MAX];
+static char *const envp[] = { (char[]){ "PATH=/usr/local/bin:/usr/bin:/bin" },
+			      (char[]){ "TMPDIR=/tmp" }, NULL };
+
+static struct launcher_plan plan_of(char *const *argv)
+{
+	return (struct launcher_plan){
+		.argv = argv,
+		.envp = envp,
+		.cwd = workspace,
+		.net = { .capture = true },
+	};
+}
+
+static void close_listeners(struct netns_listener *v, size_t n)
+{
+	while (n > 0)
+		(void)close(v[--n].fd);
+}
+
+/* Waits for the status pipe to say how the start went. */
+static enum launcher_state await_state(struct launcher *l, int *code, struct error *err)
+{
+	struct pollfd p = { .fd = launcher_status_fd(l), .events = POLLIN };
+
+	while (poll(&p, 1, 10000) < 0 && errno == EINTR)
+		;
+	return launcher_status(l, code, err);
+}
+
+/* Runs a plan with its stdout and stderr in r->out. */
+static void run_plan(const struct launcher_plan *plan, struct result *r)
+{
+	struct netns_listener v[NETNS_LISTENERS_MAX];
+	struct launcher *l;
+	size_t n = 0;
+	int out[2], saved[2], code = -1;
+	ssize_t got;
+
+	memset(r, 0, sizeof(*r));
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	(void)fflush(NULL);
+	saved[0] = fcntl(1, F_DUPFD_CLOEXEC, 3);
+	saved[1] = fcntl(2, F_DUPFD_CLOEXEC, 3);
+	(void)dup2(out[1], 1);
+	(void)dup2(out[1], 2);
+	(void)close(out[1]);
+	l = launcher_start(plan, v, &n, &r->err);
+	if (l && launcher_release(l, &r->err) == 0)
+		r->state = await_state(l, &code, &r->err);
+	(void)dup2(saved[0], 1);
+	(void)dup2(saved[1], 2);
+	(void)close(saved[0]);
+	(void)close(saved[1]);
+	if (!l) {
+		(void)close(out[0]);
+		r->state = LAUNCHER_FAILED;
+		r->status = LAUNCHER_EXIT_SETUP;
+		return;
+	}
+	got = fd_read_full(out[0], r->out, sizeof(r->out) - 1);
+	assert_true(got >= 0);
+	(void)close(out[0]);
+	r->status = launcher_wait(l);
+	if (r->state == LAUNCHER_FAILED)
+		assert_int_equal(r->status, code);
+	close_listeners(v, n);
+	launcher_free(l);
+}
+
+static void run_shell(const char *script, struct result *r)
+{
+	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" }, xstrdup(script), NULL };
+	struct launcher_plan plan = plan_of(argv);
+
+	run_plan(&plan, r);
+	free(argv[2]);
+	if (r->state != LAUNCHER_RUNNING)
+		fail_msg("did not start: %s", r->err.msg);
+}
+
+static struct result r;
+
+static void test_exit_codes_are_the_commands_own(void **state)
+{
+	(void)state;
+	run_shell("exit 0", &r);
+	assert_int_equal(r.status, 0);
+	run_shell("exit 7", &r);
+	assert_int_equal(r.status, 7);
+	run_shell("exit 255", &r);
+	assert_int_equal(r.status, 255);
+}
+
+static void test_a_fatal_signal_is_128_plus_it(void **state)
+{
+	(void)state;
+	run_shell("kill -KILL $$", &r);
+	assert_int_equal(r.status, 128 + SIGKILL);
+	run_shell("kill -SEGV $$", &r);
+	assert_int_equal(r.status, 128 + SIGSEGV);
+}
+
+static void test_a_missing_program_is_127(void **state)
+{
+	char *argv[] = { (char[]){ "no-such-program-here" }, NULL };
+	struct launcher_plan plan = plan_of(argv);
+
+	(void)state;
+	run_plan(&plan, &r);
+	assert_int_equal(r.state, LAUNCHER_FAILED);
+	assert_int_equal(r.status, 127);
+	assert_string_equal(r.err.msg, "no-such-program-here: command not found");
+	argv[0] = (char[]){ "/no/such/program" };
+	run_plan(&plan, &r);
+	assert_int_equal(r.status, 127);
+}
+
+static void test_a_program_that_cannot_run_is_126(void **state)
+{
+	char *argv[] = { (char[]){ "/etc/passwd" }, NULL };
+	struct launcher_plan plan = plan_of(argv);
+
+	(void)state;
+	run_plan(&plan, &r);
+	assert_int_equal(r.state, LAUNCHER_FAILED);
+	assert_int_equal(r.status, 126);
+	argv[0] = (char[]){ "/usr" };
+	run_plan(&plan, &r);
+	assert_int_equal(r.status, 126);
+}
+
+static void test_the_command_is_confined(void **state)
+{
+	(void)state;
+	run_shell("grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status | tr -d '\\n\\t'", &r);
+	assert_string_equal(r.out, "CapInh:0000000000000000CapPrm:0000000000000000"
+				   "CapEff:0000000000000000CapBnd:0000000000000000"
+				   "CapAmb:0000000000000000NoNewPrivs:1Seccomp:2");
+}
+
+static void test_only_stdio_is_open(void **state)
+{
+	int leaked = open("/", O_RDONLY); /* U-002: without CLOEXEC */
+
+	(void)state;
+	run_shell("echo /proc/self/fd/*", &r);
+	/* 3 is the shell's own directory stream */
+	assert_string_equal(r.out, "/proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2 "
+				   "/proc/self/fd/3\n");
+	(void)close(leaked);
+}
+
+static void test_ids_and_namespaces(void **state)
+{
+	CLEANUP_FREE char *want = xasprintf("%u:%u\n1\n", geteuid(), getegid());
+
+	(void)state;
+	run_shell("echo $(id -u):$(id -g); ls -d /proc/[0-9]* | grep -c '/1$'", &r);
+	assert_string_equal(r.out, want);
+	run_shell("ls -d /proc/[0-9]* | wc -l", &r);
+	assert_in_range(atoi(r.out), 2, 5);
+}
+
+static void test_the_session_is_its_own(void **state)
+{
+	(void)state;
+	run_shell("set -- $(cat /proc/self/stat); echo $(( $6 == $$ ))", &r);
+	assert_string_equal(r.out, "1\n");
+	/* X-001: kill(0) reaches the run's own processes only */
+	run_shell("trap '' USR1; kill -USR1 0; echo alive", &r);
+	assert_string_equal(r.out, "alive\n");
+}
+
+static void test_inherited_signal_state_is_reset(void **state)
+{
+	sigset_t set;
+
+	(void)state;
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	run_shell("grep -E '^Sig(Blk|Ign)' /proc/self/status | tr -d '\\n\\t'", &r);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+	assert_string_equal(r.out, "SigBlk:0000000000000000SigIgn:0000000000000000");
+}
+
+static void test_core_limit_starts_no_helper(void **state)
+{
+	(void)state;
+	run_shell("grep 'core file' /proc/self/limits | tr -s ' '", &r);
+	assert_string_equal(r.out, "Max core file size 1 1 bytes \n");
+}
+
+static void test_writes_only_to_the_workspace_and_tmp(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	run_shell("echo x > inside && cat inside && rm inside && echo y > $TMPDIR/f && "
+		  "echo z > /dev/shm/f && echo ok",
+		  &r);
+	assert_string_equal(r.out, "x\nok\n");
+	run_shell("echo x > ../outside", &r);
+	assert_int_equal(access("../outside", F_OK), -1);
+	/* F-004: not mediated by Landlock; read-only mounts refuse it */
+	run_shell("chmod 700 ..; touch -d 2001-01-01 ..", &r);
+	assert_int_equal(stat("..", &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0755);
+	assert_true(st.st_mtime > 1000000000);
+	run_shell("touch f && chmod 600 f && rm f", &r);
+	assert_int_equal(r.status, 0);
+}
+
+static void test_tmp_is_private(void **state)
+{
+	char name[] = "/var/tmp/sbx-net-test-XXXXXX";
+	int fd = mkstemp(name);
+
+	(void)state;
+	assert_true(fd >= 0);
+	run_shell("ls -A /var/tmp /dev/shm | grep sbx-net-test; echo done", &r);
+	(void)unlink(name);
+	(void)close(fd);
+	assert_string_equal(r.out, "done\n");
+}
+
+static void test_proc_cannot_be_written(void **state)
+{
+	(void)state;
+	run_shell("echo x > /proc/sys/kernel/core_pattern", &r);
+	assert_int_not_equal(r.status, 0);
+	run_shell("cat /proc/1/environ /proc/1/maps", &r);
+	assert_int_not_equal(r.status, 0);
+	assert_non_null(strstr(r.out, "Permission denied"));
+}
+
+static void test_descendants_die_with_the_command(void **state)
+{
+	(void)state;
+	/* The orphan holds our pipe: fd_read_full() returns only when it is dead (X-005). */
+	run_shell("(trap '' TERM HUP INT; setsid sleep 1000 &) ; exit 3", &r);
+	assert_int_equal(r.status, 3);
+}
+
+static void test_a_missing_grant_stops_the_start(void **state)
+{
+	const char *const missing[] = { "/no/such/dir" };
+	char *argv[] = { (char[]){ "true" }, NULL };
+	struct launcher_plan plan = plan_of(argv);
+
+	(void)state;
+	plan.write = (struct path_list){ missing, 1 };
+	run_plan(&plan, &r);
+	assert_int_equal(r.state, LAUNCHER_FAILED);
+	assert_int_equal(r.status, 125);
+	assert_non_null(strstr(r.err.msg, "/no/such/dir"));
+}
+
+static void test_without_release_it_never_runs(void **state)
+{
+	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char[]){ "echo x > ran" }, NULL };
+	struct launcher_plan plan = plan_of(argv);
+	struct netns_listener v[NETNS_LISTENERS_MAX];
+	struct launcher *l;
+	struct error err;
+	size_t n;
+
+	(void)state;
+	l = launcher_start(&plan, v, &n, &err);
+	assert_non_null(l);
+	assert_int_equal(launcher_status(l, &(int){ 0 }, &err), LAUNCHER_PENDING);
+	close_listeners(v, n);
+	launcher_free(l);
+	assert_int_equal(access("ran", F_OK), -1);
+}
+
+static void test_signals_are_passed_on(void **state)
+{
+	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" },
+			 (char[]){ "trap 'exit 42' TERM; echo ready; "
+				   "while :; do sleep 0.02; done" },
+			 NULL };
+	struct launcher_plan plan = plan_of(argv);
+	struct netns_listener v[NETNS_LISTENERS_MAX];
+	struct launcher *l;
+	struct error err;
+	char ready[6] = "";
+	size_t n;
+	int out[2], saved = fcntl(1, F_DUPFD_CLOEXEC, 3);
+
+	(void)state;
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	(void)fflush(NULL);
+	(void)dup2(out[1], 1);
+	l = launcher_start(&plan, v, &n, &err);
+	(void)dup2(saved, 1);
+	(void)close(saved);
+	(void)close(out[1]);
+	assert_non_null(l);
+	assert_int_equal(launcher_release(l, &err), 0);
+	assert_int_equal(fd_read_full(out[0], ready, 6), 6);
+	launcher_signal(l, SIGTERM);
+	assert_int_equal(launcher_wait(l), 42);
+	(void)close(out[0]);
+	close_listeners(v, n);
+	launcher_free(l);
+}
+
+/* A supervisor in a process of its own, killed while the command runs (X-004). */
+static void test_nothing_outlives_a_killed_supervisor(void **state)
+{
+	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" },
+			 (char[]){ "trap '' TERM HUP INT; echo up; sleep 1000" }, NULL };
+	int out[2];
+	char buf[16];
+	pid_t supervisor;
+
+	(void)state;
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	supervisor = fork();
+	if (supervisor == 0) {
+		struct launcher_plan plan = plan_of(argv);
+		struct netns_listener v[NETNS_LISTENERS_MAX];
+		struct launcher *l;
+		size_t n;
+
+		(void)dup2(out[1], 1);
+		(void)close(out[1]);
+		l = launcher_start(&plan, v, &n, NULL);
+		if (!l || launcher_release(l, NULL))
+			_exit(1);
+		(void)launcher_wait(l);
+		_exit(0);
+	}
+	(void)close(out[1]);
+	assert_int_equal(fd_read_full(out[0], buf, 3), 3);
+	assert_int_equal(kill(supervisor, SIGKILL), 0);
+	/* The end of the pipe: no process holds it any more. */
+	assert_int_equal(fd_read_full(out[0], buf, sizeof(buf)), 0);
+	(void)close(out[0]);
+	assert_int_equal(waitpid(supervisor, NULL, 0), supervisor);
+}
+
+static void test_closed_stdio_is_dev_null(void **state)
+{
+	pid_t pid;
+	int status;
+
+	(void)state;
+	(void)fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" },
+				 (char[]){ "test /proc/self/fd/0 -ef /dev/null && "
+					   "test /proc/self/fd/1 -ef /dev/null && "
+					   "test /proc/self/fd/2 -ef /dev/null" },
+				 NULL };
+		struct launcher_plan plan = plan_of(argv);
+		struct netns_listener v[NETNS_LISTENERS_MAX];
+		struct launcher *l;
+		size_t n;
+
+		(void)close(0);
+		(void)close(1);
+		(void)close(2);
+		l = launcher_start(&plan, v, &n, NULL);
+		_exit(l && launcher_release(l, NULL) == 0 ? launcher_wait(l) : 99);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static int find_listener(const struct netns_listener *v, size_t n, enum netns_kind kind, int family,
+			 unsigned port)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].kind == kind && v[i].family == family && v[i].port == port)
+			return v[i].fd;
+	return -1;
+}
+
+/* Accepts one connection; @local receives the address that the client dialled. */
+static int accept_one(int fd, char local[INET6_ADDRSTRLEN])
+{
+	struct sockaddr_in sa;
+	socklen_t len = sizeof(sa);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int c;
+
+	assert_int_equal(poll(&p, 1, 10000), 1);
+	c = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(c >= 0);
+	assert_int_equal(getsockname(c, (struct sockaddr *)&sa, &len), 0);
+	assert_non_null(inet_ntop(AF_INET, &sa.sin_addr, local, INET6_ADDRSTRLEN));
+	return c;
+}
+
+static void test_listeners_are_usable_from_outside(void **state)
+{
+	const uint16_t ports[] = { 80, 443 };
+	char *argv[] = { (char[]){ "bash" }, (char[]){ "-c" },
+			 (char[]){ "exec 3<>/dev/tcp/127.0.0.1/3128 && echo hi >&3 && "
+				   "exec 4<>/dev/tcp/8.8.8.8/80 && read -r x <&4 && "
+				   "test \"$x\" = yo" },
+			 NULL };
+	struct launcher_plan plan = plan_of(argv);
+	struct netns_listener v[NETNS_LISTENERS_MAX];
+	struct launcher *l;
+	struct error err;
+	char local[INET6_ADDRSTRLEN], hi[3];
+	size_t n;
+	int c, d;
+
+	(void)state;
+	plan.net.ports = ports;
+	plan.net.nports = 2;
+	l = launcher_start(&plan, v, &n, &err);
+	assert_non_null(l);
+	assert_int_equal(launcher_release(l, &err), 0);
+	c = accept_one(find_listener(v, n, NETNS_PROXY, AF_INET, NETNS_PROXY_PORT), local);
+	assert_string_equal(local, "127.0.0.1");
+	assert_int_equal(fd_read_full(c, hi, 3), 3);
+	d = accept_one(find_listener(v, n, NETNS_CAPTURE, AF_INET, 80), local);
+	assert_string_equal(local, "8.8.8.8");
+	assert_int_equal(fd_write_all(d, "yo\n", 3), 0);
+	assert_int_equal(launcher_wait(l), 0);
+	assert_true(find_listener(v, n, NETNS_DNS_UDP, AF_INET, 53) >= 0);
+	assert_true(find_listener(v, n, NETNS_DNS_TCP, AF_INET, 53) >= 0);
+	(void)close(c);
+	(void)close(d);
+	close_listeners(v, n);
+	launcher_free(l);
+}
+
+/* In /var/lib where root can make it: beneath /tmp the parent would be private to the run. */
+static int make_workspace(const char *base, uid_t owner)
+{
+	CLEANUP_FREE char *dir = xasprintf("%s/sbx-net-test-XXXXXX", base);
+
+	if (!mkdtemp(dir))
+		return -1;
+	(void)snprintf(workspace, sizeof(workspace), "%s/ws", dir);
+	if (chmod(dir, 0755) < 0 || mkdir(workspace, 0755) < 0 || chdir(workspace) < 0)
+		return -1;
+	return chown(dir, owner, (gid_t)-1) < 0 || chown(workspace, owner, (gid_t)-1) < 0 ? -1 : 0;
+}
+
+static int remove_workspace(void)
+{
+	if (chdir("/") < 0 || rmdir(workspace) < 0)
+		return -1;
+	*strrchr(workspace, '/') = '\0';
+	return rmdir(workspace);
+}
+
+static int run_group(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exit_codes_are_the_commands_own),
+		cmocka_unit_test(test_a_fatal_signal_is_128_plus_it),
+		cmocka_unit_test(test_a_missing_program_is_127),
+		cmocka_unit_test(test_a_program_that_cannot_run_is_126),
+		cmocka_unit_test(test_the_command_is_confined),
+		cmocka_unit_test(test_only_stdio_is_open),
+		cmocka_unit_test(test_ids_and_namespaces),
+		cmocka_unit_test(test_the_session_is_its_own),
+		cmocka_unit_test(test_inherited_signal_state_is_reset),
+		cmocka_unit_test(test_core_limit_starts_no_helper),
+		cmocka_unit_test(test_writes_only_to_the_workspace_and_tmp),
+		cmocka_unit_test(test_tmp_is_private),
+		cmocka_unit_test(test_proc_cannot_be_written),
+		cmocka_unit_test(test_descendants_die_with_the_command),
+		cmocka_unit_test(test_a_missing_grant_stops_the_start),
+		cmocka_unit_test(test_without_release_it_never_runs),
+		cmocka_unit_test(test_signals_are_passed_on),
+		cmocka_unit_test(test_nothing_outlives_a_killed_supervisor),
+		cmocka_unit_test(test_closed_stdio_is_dev_null),
+		cmocka_unit_test(test_listeners_are_usable_from_outside),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+/* The group as an ordinary user, in a child. */
+static int run_unprivileged(void)
+{
+	int status = 0;
+	pid_t pid;
+
+	if (make_workspace("/var/lib", 65534))
+		return 1;
+	pid = fork();
+	if (pid == 0) {
+		if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534) ||
+		    prctl(PR_SET_DUMPABLE, 1) < 0)
+			exit(1);
+		exit(run_group());
+	}
+	if (waitpid(pid, &status, 0) < 0)
+		return 1;
+	return remove_workspace() || status;
+}
+
+int main(void)
+{
+	bool root = geteuid() == 0;
+	int failed = 0;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (root)
+		failed = run_unprivileged();
+	if (make_workspace(root ? "/var/lib" : "/tmp", geteuid()))
+		return 1;
+	failed |= run_group();
+	return remove_workspace() || failed;
+}
