@@ -1,0 +1,48 @@
+#!/bin/bash
+# What --help offers, the man page and the README name; what they name, --help offers.
+set -u
+# shellcheck source-path=SCRIPTDIR source=lib.sh
+. "$(dirname "$0")/lib.sh"
+: "${SBX_NET:?the program}"
+command -v mandoc >/dev/null || skip 'mandoc is not installed'
+
+# Options of other programs that our pages show.
+foreign='--output-on-failure --test-dir --preset --network --unshare-net --user --proxy'
+
+commands=$("$SBX_NET" --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p')
+[[ " $(tr '\n' ' ' <<<"$commands")" == *' run '* ]] || fail "--help does not list run: $commands"
+
+# offered COMMAND: "-a, --allow PATTERN" and the like, a line each
+offered() {
+	"$SBX_NET" help "$1" | grep -E '^ +(-.,)? *--[a-z]' | sed -E 's/^ +//; s/  .*//'
+}
+
+page=$(mandoc -T utf8 -O width=100 "$root/docs/sbx-net.1" | sed 's/.\x08//g')
+readme=$(cat "$root/README.md")
+all=$(for c in $commands; do [ "$c" = help ] || offered "$c"; done | sort -u)
+[ "$(wc -l <<<"$all")" -gt 8 ] || fail "--help offers too little: $all"
+
+while IFS= read -r line; do
+	long=$(grep -oE -e '--[a-z0-9-]+' <<<"$line" | head -n 1)
+	# the man page: the tag of a list, letter and argument included
+	grep -qE "^ +$(sed 's/[][*.^$|+?(){}\\]/\\&/g' <<<"$line")( |\$)" <<<"$page" ||
+		fail "docs/sbx-net.1 has no item '$line'"
+	grep -qE -e "$long([^a-z0-9-]|\$)" <<<"$readme" || fail "README.md does not name $long"
+done <<<"$all"
+
+for c in $commands; do
+	grep -q "sbx-net $c" <<<"$page" || fail "docs/sbx-net.1 does not show 'sbx-net $c'"
+done
+
+# no_strangers WHERE TEXT: every --option in the text is one of ours or one known as foreign
+no_strangers() {
+	local option
+	for option in $(grep -oE -e '(^|[^a-zA-Z0-9-])--[a-z][a-z0-9-]+' <<<"$2" |
+		grep -oE -e '--.*' | sort -u); do
+		case " $foreign --help --version " in *" $option "*) continue ;; esac
+		grep -qE -e "$option( |\$)" <<<"$all" || fail "$1 names $option, which does not exist"
+	done
+}
+no_strangers docs/sbx-net.1 "$page"
+no_strangers README.md "$readme"
+finish
