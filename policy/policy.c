@@ -362,10 +362,19 @@ static enum code vet_local_name(const struct policy *p, const struct target *t,
 	return CODE_NOT_LISTED;
 }
 
+/* A private literal that is on no list gets this far only when a person said yes to it. */
+static bool was_asked_about(const struct policy *p, const struct target *t)
+{
+	return target_is_literal(t) && p->unknown == VERDICT_ASK && !p->strict &&
+	       !ruleset_count(p->list[LIST_ONLY]);
+}
+
 static enum code vet_class(const struct policy *p, const struct target *t, enum addr_class class)
 {
 	struct ruleset_query q = { .kinds = RULESET_NAMES | RULESET_ANY };
 
+	if (class == ADDR_PRIVATE && was_asked_about(p, t))
+		return CODE_OK;
 	if (class == ADDR_PRIVATE && !target_is_literal(t) &&
 	    ruleset_find_name(p->list[LIST_PRIVATE], &t->host, t->port, &q))
 		return CODE_OK;

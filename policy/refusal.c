@@ -114,14 +114,12 @@ static void put_reason(struct line *l, const struct target *t, const struct deci
 	put(l, ")");
 }
 
+/* A target's host is canonical: printable, and short enough to stand here twice. */
 static void put_target(struct line *l, const struct target *t)
 {
 	char text[TARGET_TEXT_MAX];
 
-	if (t->host.len)
-		put_piece(l, target_format(t, text));
-	else
-		put(l, "a request");
+	put(l, t->host.len ? target_format(t, text) : "a request");
 }
 
 /* The address to list: the one a name led to, or the literal itself. */
