@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
 
 static const struct {
 	unsigned status;
@@ -67,6 +66,23 @@ unsigned reply_http_status(enum code code)
 	return 403;
 }
 
+/* The sentence as it stands elsewhere, but one line of printable ASCII whatever it held. */
+static void escape(const char *s, char *out, size_t size)
+{
+	size_t n = 0;
+
+	for (; *s && n + sizeof("\\xNN\n") <= size; s++) {
+		unsigned char c = (unsigned char)*s;
+
+		if (c >= 0x20 && c < 0x7f)
+			out[n++] = *s;
+		else
+			n += (size_t)snprintf(out + n, size - n, "\\x%02x", c);
+	}
+	out[n++] = '\n';
+	out[n] = '\0';
+}
+
 size_t reply_http(unsigned status, enum code code, const char *sentence, bool head,
 		  char out[REPLY_HTTP_MAX])
 {
@@ -74,8 +90,7 @@ size_t reply_http(unsigned status, enum code code, const char *sentence, bool he
 	char code_field[64] = "";
 	int n;
 
-	(void)log_escape(body, sizeof(body) - 1, sentence, strlen(sentence));
-	(void)strcat(body, "\n");
+	escape(sentence, body, sizeof(body));
 	if (code != CODE_OK)
 		(void)snprintf(code_field, sizeof(code_field), "Sbx-Net-Code: %s\r\n",
 			       policy_code_name(code));
