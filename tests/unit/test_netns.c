@@ -1,0 +1,219 @@
+/* Each test runs in a child that has entered a network namespace of its own. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "netns/netns.h"
+
+static const uint16_t ports[] = { 80, 443, 443, 53, 0, NETNS_PROXY_PORT, 8080 };
+static const uint16_t forwards[] = { 8080, 15432 };
+
+static const struct netns_plan capture_plan = {
+	.capture = true,
+	.ports = ports,
+	.nports = 7,
+	.forwards = forwards,
+	.nforwards = 2,
+};
+
+static struct netns_listener v[NETNS_LISTENERS_MAX];
+static size_t n;
+
+#define CHECK(cond)                                                                 \
+	do {                                                                        \
+		if (!(cond)) {                                                      \
+			(void)fprintf(stderr, "line %d: %s: %s\n", __LINE__, #cond, \
+				      strerror(errno));                             \
+			return 1;                                                   \
+		}                                                                   \
+	} while (0)
+
+static int find(enum netns_kind kind, int family, unsigned port)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].kind == kind && v[i].family == family && v[i].port == port)
+			return v[i].fd;
+	return -1;
+}
+
+/* A connection to @ip must arrive on @listener, which sees the address dialled. */
+static int check_connect(const char *ip, uint16_t port, int listener)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_storage seen;
+	socklen_t len = sizeof(seen);
+	int family = strchr(ip, ':') ? AF_INET6 : AF_INET;
+	int s = socket(family, SOCK_STREAM, 0), c;
+	char text[INET6_ADDRSTRLEN];
+
+	CHECK(listener >= 0);
+	if (family == AF_INET6) {
+		CHECK(inet_pton(AF_INET6, ip, &in6.sin6_addr) == 1);
+		CHECK(connect(s, (struct sockaddr *)&in6, sizeof(in6)) == 0);
+	} else {
+		CHECK(inet_pton(AF_INET, ip, &in.sin_addr) == 1);
+		CHECK(connect(s, (struct sockaddr *)&in, sizeof(in)) == 0);
+	}
+	c = accept(listener, NULL, NULL);
+	CHECK(c >= 0);
+	CHECK(getsockname(c, (struct sockaddr *)&seen, &len) == 0);
+	if (family == AF_INET6)
+		(void)inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&seen)->sin6_addr, text,
+				sizeof(text));
+	else
+		(void)inet_ntop(AF_INET, &((struct sockaddr_in *)&seen)->sin_addr, text,
+				sizeof(text));
+	CHECK(strcmp(text, ip) == 0);
+	(void)close(c);
+	(void)close(s);
+	return 0;
+}
+
+static int in_namespace(int (*body)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0) {
+			perror("unshare");
+			_exit(77);
+		}
+		_exit(body());
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -1;
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	return WEXITSTATUS(status);
+}
+
+static int body_capture(void)
+{
+	struct error err;
+
+	if (netns_setup(&capture_plan, v, &n, &err)) {
+		(void)fprintf(stderr, "%s\n", err.msg);
+		return 1;
+	}
+	/* proxy, two forwards, two DNS sockets, captured 80, 443, 8080; each for two families */
+	CHECK(n == 16);
+	if (check_connect("127.0.0.1", NETNS_PROXY_PORT,
+			  find(NETNS_PROXY, AF_INET, NETNS_PROXY_PORT)) ||
+	    check_connect("::1", NETNS_PROXY_PORT, find(NETNS_PROXY, AF_INET6, NETNS_PROXY_PORT)))
+		return 1;
+	if (check_connect("8.8.8.8", 80, find(NETNS_CAPTURE, AF_INET, 80)) ||
+	    check_connect("2001:db8::7", 443, find(NETNS_CAPTURE, AF_INET6, 443)) ||
+	    check_connect("9.9.9.9", 53, find(NETNS_DNS_TCP, AF_INET, 53)))
+		return 1;
+	/* A forward of a captured port wins on the loopback, and only there. */
+	if (check_connect("127.0.0.1", 8080, find(NETNS_FORWARD, AF_INET, 8080)) ||
+	    check_connect("::1", 8080, find(NETNS_FORWARD, AF_INET6, 8080)) ||
+	    check_connect("192.0.2.1", 8080, find(NETNS_CAPTURE, AF_INET, 8080)))
+		return 1;
+	return 0;
+}
+
+static void test_setup_answers_every_address(void **state)
+{
+	(void)state;
+	assert_int_equal(in_namespace(body_capture), 0);
+}
+
+static int body_plain(void)
+{
+	static const struct netns_plan plan = { .capture = false };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(80) };
+	struct error err;
+	int s = socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(netns_setup(&plan, v, &n, &err) == 0);
+	CHECK(n == 2);
+	CHECK(inet_pton(AF_INET, "8.8.8.8", &in.sin_addr) == 1);
+	CHECK(connect(s, (struct sockaddr *)&in, sizeof(in)) < 0 && errno == ENETUNREACH);
+	return check_connect("127.0.0.1", NETNS_PROXY_PORT,
+			     find(NETNS_PROXY, AF_INET, NETNS_PROXY_PORT));
+}
+
+static void test_without_capture_nothing_else_is_reachable(void **state)
+{
+	(void)state;
+	assert_int_equal(in_namespace(body_plain), 0);
+}
+
+/* The query's destination must come with it, or the answer could not come from there. */
+static int body_udp(void)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(53) };
+	char byte, control[256];
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control,
+			      .msg_controllen = sizeof(control) };
+	struct in_pktinfo info;
+	struct cmsghdr *c;
+	struct error err;
+	int s = socket(AF_INET, SOCK_DGRAM, 0);
+
+	CHECK(netns_setup(&capture_plan, v, &n, &err) == 0);
+	CHECK(inet_pton(AF_INET, "192.168.1.1", &to.sin_addr) == 1);
+	CHECK(sendto(s, "q", 1, 0, (struct sockaddr *)&to, sizeof(to)) == 1);
+	CHECK(recvmsg(find(NETNS_DNS_UDP, AF_INET, 53), &msg, 0) == 1);
+	c = CMSG_FIRSTHDR(&msg);
+	CHECK(c && c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO);
+	memcpy(&info, CMSG_DATA(c), sizeof(info));
+	CHECK(info.ipi_addr.s_addr == to.sin_addr.s_addr);
+	return 0;
+}
+
+static void test_dns_socket_tells_the_destination(void **state)
+{
+	(void)state;
+	assert_int_equal(in_namespace(body_udp), 0);
+}
+
+static int body_too_many(void)
+{
+	static uint16_t many[NETNS_LISTENERS_MAX];
+	const struct netns_plan plan = { .forwards = many, .nforwards = NETNS_LISTENERS_MAX };
+	struct error err;
+
+	for (size_t i = 0; i < NETNS_LISTENERS_MAX; i++)
+		many[i] = (uint16_t)(20000 + i);
+	CHECK(netns_setup(&plan, v, &n, &err) < 0);
+	CHECK(strstr(err.msg, "too many"));
+	CHECK(socket(AF_INET, SOCK_STREAM, 0) < 10); /* everything made before is closed */
+	return 0;
+}
+
+static void test_too_many_listeners_is_an_error(void **state)
+{
+	(void)state;
+	assert_int_equal(in_namespace(body_too_many), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_setup_answers_every_address),
+		cmocka_unit_test(test_without_capture_nothing_else_is_reachable),
+		cmocka_unit_test(test_dns_socket_tells_the_destination),
+		cmocka_unit_test(test_too_many_listeners_is_an_error),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
