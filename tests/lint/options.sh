@@ -7,7 +7,7 @@ set -u
 command -v mandoc >/dev/null || skip 'mandoc is not installed'
 
 # Options of other programs that our pages show.
-foreign='--output-on-failure --test-dir --preset --network --unshare-net --user --proxy'
+foreign='--noproxy --output-on-failure --test-dir --preset --network --unshare-net --user --proxy'
 
 commands=$("$SBX_NET" --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p')
 [[ " $(tr '\n' ' ' <<<"$commands")" == *' run '* ]] || fail "--help does not list run: $commands"
@@ -25,7 +25,7 @@ all=$(for c in $commands; do [ "$c" = help ] || offered "$c"; done | sort -u)
 while IFS= read -r line; do
 	long=$(grep -oE -e '--[a-z0-9-]+' <<<"$line" | head -n 1)
 	# the man page: the tag of a list, letter and argument included
-	grep -qE "^ +$(sed 's/[][*.^$|+?(){}\\]/\\&/g' <<<"$line")( |\$)" <<<"$page" ||
+	grep -qF -e "     $line" <<<"$page" ||
 		fail "docs/sbx-net.1 has no item '$line'"
 	grep -qE -e "$long([^a-z0-9-]|\$)" <<<"$readme" || fail "README.md does not name $long"
 done <<<"$all"
@@ -37,11 +37,11 @@ done
 # no_strangers WHERE TEXT: every --option in the text is one of ours or one known as foreign
 no_strangers() {
 	local option
-	for option in $(grep -oE -e '(^|[^a-zA-Z0-9-])--[a-z][a-z0-9-]+' <<<"$2" |
-		grep -oE -e '--.*' | sort -u); do
+	while read -r option; do
 		case " $foreign --help --version " in *" $option "*) continue ;; esac
 		grep -qE -e "$option( |\$)" <<<"$all" || fail "$1 names $option, which does not exist"
-	done
+	done < <(grep -oE -e '(^|[^a-zA-Z0-9-])--[a-z][a-z0-9-]+' <<<"$2" | grep -oE -e '--.*' |
+		sort -u)
 }
 no_strangers docs/sbx-net.1 "$page"
 no_strangers README.md "$readme"
