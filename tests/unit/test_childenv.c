@@ -1,0 +1,348 @@
+/*
+ * test_childenv.c - L-001, L-002: what the command finds in its environment
+ */
+#include "launcher/childenv.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+
+static const char *const no_env[] = { NULL };
+
+static const char *get(char **env, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; *env; env++)
+		if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+			return *env + n + 1;
+	return NULL;
+}
+
+static size_t count(char **env, const char *name)
+{
+	size_t n = strlen(name), found = 0;
+
+	for (; *env; env++)
+		found += strncmp(*env, name, n) == 0 && (*env)[n] == '=';
+	return found;
+}
+
+/* Nothing is written to the strings of an environment. */
+static char *const *mutable(const char *const *list)
+{
+	return (char *const *)(uintptr_t)list;
+}
+
+static char **build(const char *const *parent, const char *const *wanted, size_t nwanted)
+{
+	struct childenv_plan plan = {
+		.parent = mutable(parent),
+		.wanted = wanted,
+		.nwanted = nwanted,
+		.tmpdir = "/tmp/private",
+		.proxy_port = 3128,
+		.capture = true,
+	};
+	struct error err;
+	char **env = childenv_build(&plan, &err);
+
+	if (!env)
+		fail_msg("%s", err.msg);
+	return env;
+}
+
+static void test_build_sets_the_proxy_variables(void **state)
+{
+	static const char *const proxies[] = { "HTTP_PROXY",  "http_proxy", "HTTPS_PROXY",
+					       "https_proxy", "ALL_PROXY",  "all_proxy" };
+	char **env = build(no_env, NULL, 0);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(proxies); i++)
+		assert_string_equal(get(env, proxies[i]), "http://127.0.0.1:3128");
+	assert_string_equal(get(env, "NO_PROXY"), "localhost,127.0.0.1,::1");
+	assert_string_equal(get(env, "no_proxy"), "localhost,127.0.0.1,::1");
+	assert_string_equal(get(env, "NODE_USE_ENV_PROXY"), "1");
+	assert_string_equal(get(env, "SBX_NET"), "1");
+	assert_string_equal(get(env, "TMPDIR"), "/tmp/private");
+	assert_non_null(strstr(get(env, "JAVA_TOOL_OPTIONS"), "-Dhttp.proxyHost=127.0.0.1"));
+	assert_non_null(strstr(get(env, "JAVA_TOOL_OPTIONS"), "-Dhttps.proxyPort=3128"));
+	assert_null(get(env, "GIT_SSH_COMMAND"));
+	childenv_free(env);
+}
+
+static void test_build_overwrites_the_callers_proxy_variables(void **state)
+{
+	static const char *const parent[] = { "NO_PROXY=*",
+					      "no_proxy=*",
+					      "ALL_PROXY=socks5://u:p@h",
+					      "HTTP_PROXY=http://evil",
+					      "Http_Proxy=http://evil",
+					      "TMPDIR=/tmp",
+					      "SBX_NET=0",
+					      NULL };
+	static const char *const wanted[] = { "NO_PROXY", "HTTP_PROXY", "Http_Proxy", "no_*",
+					      "H*" };
+	char **env = build(parent, wanted, ARRAY_SIZE(wanted));
+
+	(void)state;
+	assert_string_equal(get(env, "NO_PROXY"), "localhost,127.0.0.1,::1");
+	assert_string_equal(get(env, "no_proxy"), "localhost,127.0.0.1,::1");
+	assert_string_equal(get(env, "HTTP_PROXY"), "http://127.0.0.1:3128");
+	assert_string_equal(get(env, "ALL_PROXY"), "http://127.0.0.1:3128");
+	assert_string_equal(get(env, "TMPDIR"), "/tmp/private");
+	assert_string_equal(get(env, "SBX_NET"), "1");
+	assert_null(get(env, "Http_Proxy"));
+	assert_int_equal(count(env, "NO_PROXY"), 1);
+	childenv_free(env);
+}
+
+static void test_build_passes_the_allowed_names_once(void **state)
+{
+	static const char *const parent[] = { "PATH=/usr/bin",
+					      "PATH=/evil",
+					      "HOME=/home/u",
+					      "LC_ALL=C.UTF-8",
+					      "LANG=sk_SK",
+					      "CI=true",
+					      "NO_COLOR=",
+					      "garbage",
+					      "=x",
+					      NULL };
+	char **env = build(parent, NULL, 0);
+
+	(void)state;
+	assert_string_equal(get(env, "PATH"), "/usr/bin");
+	assert_int_equal(count(env, "PATH"), 1);
+	assert_string_equal(get(env, "HOME"), "/home/u");
+	assert_string_equal(get(env, "LC_ALL"), "C.UTF-8");
+	assert_string_equal(get(env, "LANG"), "sk_SK");
+	assert_string_equal(get(env, "CI"), "true");
+	assert_string_equal(get(env, "NO_COLOR"), "");
+	for (char **p = env; *p; p++)
+		assert_true(strcmp(*p, "garbage") != 0 && (*p)[0] != '=');
+	childenv_free(env);
+}
+
+/* The names of L-001. */
+static const char *const dangerous[] = {
+	"LD_PRELOAD=x",
+	"LD_AUDIT=x",
+	"LD_LIBRARY_PATH=x",
+	"LD_DEBUG_OUTPUT=x",
+	"GLIBC_TUNABLES=x",
+	"GCONV_PATH=x",
+	"LOCPATH=x",
+	"MALLOC_CHECK_=x",
+	"PYTHONPATH=x",
+	"PYTHONSTARTUP=x",
+	"PYTHONINSPECT=x",
+	"NODE_OPTIONS=x",
+	"NODE_PATH=x",
+	"PERL5OPT=x",
+	"PERL5LIB=x",
+	"RUBYOPT=x",
+	"_JAVA_OPTIONS=x",
+	"BASH_ENV=x",
+	"ENV=x",
+	"PROMPT_COMMAND=x",
+	"SHELLOPTS=x",
+	"PS4=x",
+	"IFS=x",
+	"GIT_SSH=x",
+	"GIT_CONFIG_COUNT=1",
+	"GIT_EXEC_PATH=x",
+	"SSH_AUTH_SOCK=x",
+	"GPG_AGENT_INFO=x",
+	"DOCKER_HOST=x",
+	"KUBECONFIG=x",
+	"DBUS_SESSION_BUS_ADDRESS=x",
+	"XDG_RUNTIME_DIR=x",
+	"DISPLAY=x",
+	"WAYLAND_DISPLAY=x",
+	"XAUTHORITY=x",
+	"NOTIFY_SOCKET=x",
+	"LISTEN_FDS=1",
+	"LISTEN_PID=1",
+	NULL,
+};
+
+static const char *const secrets[] = {
+	"AWS_SECRET_ACCESS_KEY=x",
+	"AWS_ACCESS_KEY_ID=x",
+	"AWS_SESSION_TOKEN=x",
+	"GOOGLE_APPLICATION_CREDENTIALS=x",
+	"AZURE_CLIENT_SECRET=x",
+	"GITHUB_TOKEN=x",
+	"GH_PAT=x",
+	"NPM_TOKEN=x",
+	"OPENAI_API_KEY=x",
+	"my_apikey=x",
+	"DB_PASSWORD=x",
+	"DB_PASS=x",
+	"MYSQL_PWD=x",
+	"PGPASSWORD=x",
+	"BASIC_AUTH=x",
+	"CARGO_REGISTRY_TOKEN=x",
+	"SIGNING_KEY=x",
+	"SENTRY_DSN=x",
+	"DATABASE_URL=postgres://u:p@h/db",
+	"SOMETHING=-----BEGIN KEY",
+	"PLAIN=ghp_0123456789",
+	NULL,
+};
+
+static void assert_all(const char *const *list, char **env, bool present)
+{
+	for (; *list; list++) {
+		size_t n = strcspn(*list, "=");
+		bool found = false;
+
+		for (char **p = env; *p; p++)
+			found |= strcmp(*p, *list) == 0;
+		if (found != present)
+			fail_msg("%.*s: found %d", (int)n, *list, found);
+	}
+}
+
+static void test_build_keeps_loaders_and_secrets_out(void **state)
+{
+	char **env = build(dangerous, NULL, 0);
+
+	(void)state;
+	assert_all(dangerous, env, false);
+	childenv_free(env);
+	env = build(secrets, NULL, 0);
+	assert_all(secrets, env, false);
+	childenv_free(env);
+}
+
+static void test_build_keeps_them_out_by_pattern_too(void **state)
+{
+	static const char *const wanted[] = { "A*", "B*", "C*", "D*", "E*", "G*", "I*",
+					      "K*", "L*", "M*", "N*", "O*", "P*", "R*",
+					      "S*", "W*", "X*", "_*", "m*" };
+	static const char *const good[] = { "CARGO_TERM_COLOR=never", "GOFLAGS=-v", "AUTHOR_NAME=x",
+					    NULL };
+	char **env = build(dangerous, wanted, ARRAY_SIZE(wanted));
+
+	(void)state;
+	assert_all(dangerous, env, false);
+	childenv_free(env);
+	env = build(secrets, wanted, ARRAY_SIZE(wanted));
+	assert_all(secrets, env, false);
+	childenv_free(env);
+	env = build(good, wanted, ARRAY_SIZE(wanted));
+	assert_all(good, env, true);
+	childenv_free(env);
+}
+
+static void test_build_passes_them_when_named_exactly(void **state)
+{
+	static const char *const parent[] = { "LD_PRELOAD=x", "GITHUB_TOKEN=t", NULL };
+	static const char *const wanted[] = { "LD_PRELOAD",	  "GITHUB_TOKEN", "ABSENT",
+					      "SSH_AUTH_SOCK=/s", "SAME=1",	  "SAME=2" };
+	char **env = build(parent, wanted, ARRAY_SIZE(wanted));
+
+	(void)state;
+	assert_string_equal(get(env, "LD_PRELOAD"), "x");
+	assert_string_equal(get(env, "GITHUB_TOKEN"), "t");
+	assert_string_equal(get(env, "SSH_AUTH_SOCK"), "/s");
+	assert_string_equal(get(env, "SAME"), "2");
+	assert_null(get(env, "ABSENT"));
+	childenv_free(env);
+}
+
+static void test_build_drops_exported_functions(void **state)
+{
+	static const char *const parent[] = { "BASH_FUNC_ls%%=() { evil; }", "LESS=() { evil; }",
+					      "B_OK=() x", NULL };
+	static const char *const wanted[] = { "B*" };
+	char **env = build(parent, wanted, 1);
+
+	(void)state;
+	for (char **p = env; *p; p++)
+		assert_null(strstr(*p, "evil"));
+	assert_string_equal(get(env, "B_OK"), "() x");
+	childenv_free(env);
+}
+
+static void test_build_refuses_malformed_wishes(void **state)
+{
+	static const char *const bad[] = {
+		"",    "*",   "=x", "A-B", "1A", "A*B",		 "A*=x",      "**",
+		"A**", "A B", " A", "A\n", "-A", "HTTP_PROXY=x", "no_proxy=", "SBX_NET=0"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct childenv_plan plan = { .parent = mutable(no_env),
+					      .wanted = &bad[i],
+					      .nwanted = 1 };
+		struct error err = { .msg = "" };
+
+		if (childenv_build(&plan, &err))
+			fail_msg("accepted: %s", bad[i]);
+		assert_true(err.msg[0] != '\0');
+	}
+}
+
+static void test_build_lets_the_user_add_java_options(void **state)
+{
+	static const char *const wanted[] = { "JAVA_TOOL_OPTIONS=-Xmx1g" };
+	char **env = build(no_env, wanted, 1);
+	const char *v = get(env, "JAVA_TOOL_OPTIONS");
+
+	(void)state;
+	assert_non_null(strstr(v, "-Dhttp.proxyPort=3128"));
+	assert_non_null(strstr(v, " -Xmx1g"));
+	assert_int_equal(count(env, "JAVA_TOOL_OPTIONS"), 1);
+	childenv_free(env);
+}
+
+static void test_build_leads_ssh_through_the_proxy_without_capture(void **state)
+{
+	static const struct {
+		const char *self, *want;
+	} rows[] = {
+		{ "/opt/bin/sbx-net", "ssh -o 'ProxyCommand=/opt/bin/sbx-net connect %h %p'" },
+		{ "/a b/sbx-net", "ssh -o 'ProxyCommand=sbx-net connect %h %p'" },
+		{ "/a';evil;'/sbx-net", "ssh -o 'ProxyCommand=sbx-net connect %h %p'" },
+		{ NULL, "ssh -o 'ProxyCommand=sbx-net connect %h %p'" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct childenv_plan plan = { .parent = mutable(no_env),
+					      .proxy_port = 1,
+					      .self = rows[i].self };
+		char **env = childenv_build(&plan, NULL);
+
+		assert_string_equal(get(env, "GIT_SSH_COMMAND"), rows[i].want);
+		assert_null(get(env, "TMPDIR"));
+		childenv_free(env);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_build_sets_the_proxy_variables),
+		cmocka_unit_test(test_build_overwrites_the_callers_proxy_variables),
+		cmocka_unit_test(test_build_passes_the_allowed_names_once),
+		cmocka_unit_test(test_build_keeps_loaders_and_secrets_out),
+		cmocka_unit_test(test_build_keeps_them_out_by_pattern_too),
+		cmocka_unit_test(test_build_passes_them_when_named_exactly),
+		cmocka_unit_test(test_build_drops_exported_functions),
+		cmocka_unit_test(test_build_refuses_malformed_wishes),
+		cmocka_unit_test(test_build_lets_the_user_add_java_options),
+		cmocka_unit_test(test_build_leads_ssh_through_the_proxy_without_capture),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
