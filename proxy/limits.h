@@ -48,7 +48,7 @@
 #define KEEPALIVE_IDLE_S     60			  /* s before the first probe */
 #define KEEPALIVE_INTERVAL_S 15			  /* s between probes */
 #define KEEPALIVE_COUNT	     4			  /* probes unanswered: the peer is dead */
-#define TCP_USER_TIMEOUT_MS  (120 * 1000)	  /* ms that sent data may stay unacknowledged */
+#define TCP_USER_TIMEOUT_MS  (15 * 60 * 1000)	  /* ms unacknowledged, or of a reader that stopped */
 #define PIPE_SIZE	     (1024 * 1024) /* bytes of a splice pipe; the kernel's usual cap */
 #define PIPE_POOL_MAX	     64		   /* idle pipes kept for the next burst */
 

@@ -1,0 +1,632 @@
+/*
+ * Theory of operation
+ *
+ * One struct conn is one accepted client, from accept4() to the sweep. It owns two sockets
+ * (c->t.side), and for as long as each is needed a lookup, a dial, a question, a timer, a buffer.
+ *
+ *	accept
+ *	   |
+ *	   v           DENY, or a bad head
+ *	 HEAD --------------------------------------------> REPLY ---> DEAD
+ *	   |  \ ASK                                          ^   (last words, then close)
+ *	   |   v         asked: no                           |
+ *	   |  ASK -------------------------------------------+
+ *	   |   | asked: yes                                  |
+ *	   v   v         no vetted address, no connection    |
+ *	  DIAL ----------------------------------------------+
+ *	   |  \ plain HTTP                                   |
+ *	   |   v         next request: HEAD; malformed: REPLY|
+ *	   |  FORWARD ---------------------------------------+
+ *	   v   | 101
+ *	 TUNNEL <+ --- cut by an error ---> RESET ---> DEAD (when the last bytes are acknowledged)
+ *	   |
+ *	   v both ends passed on
+ *	  DEAD
+ *
+ * handshake.c takes a connection from HEAD to a target, route.c from a target to a connected
+ * upstream side, forward.c moves the messages of plain HTTP, tunnel.c the bytes of everything
+ * else.
+ *
+ * Events. Each socket has one edge-triggered event for life. Its callback only notes what became
+ * ready and calls conn_run(), which does what the state can do; so a state that is entered must
+ * look at its sockets once by itself (conn_run() loops for that reason), for an edge that was
+ * seen in the state before does not come again.
+ *
+ * Lifetime. conn_close() stops every source and puts the connection on the dead list; the memory
+ * is freed by the sweep event, after the callbacks of this round. Callbacks into the session
+ * (event, ask) may close this connection or free its session: after each of them the state is
+ * looked at again.
+ *
+ * Decisions are made under the policy of the moment and told in the same breath, for a reload
+ * may free the policy at any return to the loop; that is why the target is decided again when the
+ * dial has succeeded. A name is resolved only after it was allowed, each address is vetted before
+ * it is dialled, and what was reached is vetted once more.
+ */
+#include "proxy/conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "dns/resolver.h"
+#include "policy/refusal.h"
+#include "proxy/dial.h"
+#include "proxy/forward.h"
+#include "proxy/handshake.h"
+#include "proxy/reply.h"
+#include "proxy/route.h"
+#include "proxy/socks4.h"
+
+#define RESET_TICK_MS	20
+#define RESET_STALL_MAX (REPLY_TIMEOUT_MS / RESET_TICK_MS)
+#define DISCARD_MAX	(1024 * 1024) /* bytes read from a client that was refused */
+
+static const char *const state_name[] = { "head",   "ask",   "dial",  "forward",
+					  "tunnel", "reply", "reset", "dead" };
+static_assert(ARRAY_SIZE(state_name) == CONN_NUM_STATES, "one name a state");
+
+#define TO(s) (1u << CONN_##s)
+
+static const unsigned arrows[] = {
+	[CONN_HEAD] = TO(ASK) | TO(DIAL) | TO(FORWARD) | TO(REPLY) | TO(DEAD),
+	[CONN_ASK] = TO(DIAL) | TO(FORWARD) | TO(REPLY) | TO(DEAD),
+	[CONN_DIAL] = TO(FORWARD) | TO(TUNNEL) | TO(REPLY) | TO(DEAD),
+	[CONN_FORWARD] = TO(HEAD) | TO(DIAL) | TO(TUNNEL) | TO(REPLY) | TO(RESET) | TO(DEAD),
+	[CONN_TUNNEL] = TO(RESET) | TO(DEAD),
+	[CONN_REPLY] = TO(DEAD),
+	[CONN_RESET] = TO(DEAD),
+	[CONN_DEAD] = 0,
+};
+static_assert(ARRAY_SIZE(arrows) == CONN_NUM_STATES, "each state has its arrows");
+
+void conn_enter(struct conn *c, enum conn_state next)
+{
+	assert(arrows[c->state] & (1u << next));
+	log_debug("conn=%" PRIx64 " %s -> %s", c->id, state_name[c->state], state_name[next]);
+	c->state = (uint8_t)next;
+	c->moves++;
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/* ---- the bytes that came in */
+
+static void inbuf_clear(struct inbuf *in)
+{
+	if (!in->borrowed)
+		free(in->p);
+	*in = (struct inbuf){ 0 };
+}
+
+/* Before we return to the loop: others will use the shared buffer. */
+static void inbuf_settle(struct inbuf *in)
+{
+	uint8_t *own;
+
+	if (!in->borrowed)
+		return;
+	own = xmalloc(in->len);
+	memcpy(own, in->p + in->off, in->len);
+	*in = (struct inbuf){ .p = own, .len = in->len, .cap = in->len };
+}
+
+/* Room for some more, at most SCRATCH_SIZE in all. */
+static void inbuf_grow(struct inbuf *in)
+{
+	size_t cap = in->cap < 1024 ? 2048 : (size_t)in->cap * 2;
+
+	if (in->off) {
+		memmove(in->p, in->p + in->off, in->len);
+		in->off = 0;
+	}
+	if (in->borrowed || in->len < in->cap)
+		return;
+	in->cap = (uint32_t)(cap < SCRATCH_SIZE ? cap : SCRATCH_SIZE);
+	in->p = xreallocarray(in->p, in->cap, 1);
+}
+
+ssize_t conn_fill(struct conn *c, size_t max)
+{
+	struct side *client = &c->t.side[CLIENT];
+	struct inbuf *in = &c->in;
+	ssize_t n;
+
+	if (!in->p)
+		*in = (struct inbuf){ .p = c->session->proxy->in,
+				      .cap = SCRATCH_SIZE,
+				      .borrowed = true };
+	inbuf_grow(in);
+	if (max > in->cap - in->len)
+		max = in->cap - in->len;
+	do
+		n = recv(client->fd, in->p + in->len, max, 0);
+	while (n < 0 && errno == EINTR);
+	if (n > 0)
+		in->len += (uint32_t)n;
+	else
+		client->readable = false;
+	if (in->len == 0)
+		inbuf_clear(in);
+	return n;
+}
+
+void conn_consume(struct conn *c, size_t n)
+{
+	assert(n <= c->in.len);
+	c->in.off += (uint32_t)n;
+	c->in.len -= (uint32_t)n;
+	if (c->in.len == 0)
+		inbuf_clear(&c->in);
+}
+
+/*
+ * While the target is asked about or dialled: what the client sends meanwhile is kept, up to a
+ * bound. An end with nothing before it means that nobody waits any more; behind early data it may
+ * be a half-close, which is passed on.
+ */
+static void early(struct conn *c)
+{
+	struct side *client = &c->t.side[CLIENT];
+
+	while (client->readable && c->in.len < EARLY_DATA_MAX && !c->t.way[CLIENT].eof) {
+		ssize_t n = conn_fill(c, EARLY_DATA_MAX - c->in.len);
+
+		if (n > 0)
+			continue;
+		if (n < 0 && errno != EAGAIN) {
+			conn_reset(c, "client-gone");
+			return;
+		}
+		if (n == 0 &&
+		    (c->state == CONN_ASK || (c->in.len == 0 && c->proto != PROTO_HTTP))) {
+			conn_close(c, "client-gone");
+			return;
+		}
+		c->t.way[CLIENT].eof = n == 0;
+		return;
+	}
+	if (client->readable && c->in.len >= EARLY_DATA_MAX) {
+		int error = 0;
+		socklen_t len = sizeof(error);
+
+		(void)getsockopt(client->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+		if (error)
+			conn_reset(c, "client-gone");
+	}
+}
+
+/* ---- timer */
+
+static void timer_cb(evutil_socket_t fd, short what, void *arg);
+
+static void timer_start(struct conn *c, const struct timeval *tv)
+{
+	if (!c->timer)
+		c->timer = evtimer_new(c->session->proxy->base, timer_cb, c);
+	if (!c->timer)
+		die("out of memory");
+	event_add(c->timer, tv);
+}
+
+void conn_timer(struct conn *c, unsigned ms)
+{
+	const struct timeval tv = { .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
+
+	timer_start(c, &tv);
+}
+
+void conn_no_timer(struct conn *c)
+{
+	if (c->timer)
+		event_free(c->timer);
+	c->timer = NULL;
+}
+
+/* Resets the surviving side once the peer has all that the broken one had sent. */
+static void reset_when_sent(struct conn *c)
+{
+	struct side *s = &c->t.side[c->t.side[CLIENT].fd >= 0 ? CLIENT : UPSTREAM];
+	size_t unsent = side_unsent(s);
+
+	c->stalled = unsent < c->unsent ? 0 : (uint16_t)(c->stalled + 1);
+	c->unsent = unsent > UINT32_MAX ? UINT32_MAX : (uint32_t)unsent;
+	if (unsent == 0 || c->stalled > RESET_STALL_MAX)
+		conn_reset(c, "reset");
+	else
+		conn_timer(c, RESET_TICK_MS);
+}
+
+static void timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct conn *c = arg;
+
+	(void)fd;
+	(void)what;
+	switch ((enum conn_state)c->state) {
+	case CONN_HEAD:
+		handshake_timeout(c);
+		break;
+	case CONN_RESET:
+		reset_when_sent(c);
+		break;
+	case CONN_FORWARD:
+	case CONN_REPLY:
+		conn_close(c, "timeout");
+		break;
+	case CONN_ASK:
+	case CONN_DIAL:
+	case CONN_TUNNEL:
+	case CONN_DEAD:
+	case CONN_NUM_STATES:
+		break;
+	}
+}
+
+/* ---- telling the session */
+
+static void tell(struct conn *c, struct proxy_event *ev)
+{
+	const struct session_config *cfg = &c->session->cfg;
+
+	ev->conn = c->id;
+	ev->target = &c->target;
+	ev->addr = c->addr;
+	ev->addr_port = c->addr.family == AF_UNSPEC ? 0 : c->target.port;
+	if (cfg->event)
+		cfg->event(cfg->arg, ev);
+}
+
+void conn_tell(struct conn *c, const struct decision *d)
+{
+	struct proxy_event ev = { .kind = PROXY_EVENT_DECISION, .decision = *d };
+
+	c->allowed = d->verdict == VERDICT_ALLOW && d->code == CODE_OK;
+	tell(c, &ev);
+}
+
+static void tell_close(struct conn *c, const char *why)
+{
+	struct proxy_event ev = { .kind = PROXY_EVENT_CLOSE,
+				  .decision = { .verdict = VERDICT_ALLOW, .code = CODE_OK },
+				  .bytes_up = c->t.way[CLIENT].bytes,
+				  .bytes_down = c->t.way[UPSTREAM].bytes,
+				  .duration_us = now_us() - c->born_us,
+				  .reason = why };
+
+	if (!c->allowed)
+		return;
+	c->allowed = false;
+	tell(c, &ev);
+}
+
+void conn_upstream_end(struct conn *c, bool reset, const char *why)
+{
+	if (c->t.side[UPSTREAM].fd < 0)
+		return;
+	side_close(&c->t.side[UPSTREAM], reset);
+	tell_close(c, why);
+	c->t.way[CLIENT].bytes = c->t.way[UPSTREAM].bytes = 0;
+	c->addr = (struct addr){ .family = AF_UNSPEC };
+}
+
+/* ---- the end */
+
+static void stop(struct conn *c)
+{
+	struct proxy *p = c->session->proxy;
+
+	if (c->query)
+		resolver_cancel(c->query);
+	c->query = NULL;
+	dial_free(c->dial);
+	c->dial = NULL;
+	if (c->question && c->session->cfg.ask_cancel)
+		c->session->cfg.ask_cancel(c->session->cfg.arg, c->question);
+	c->question = NULL;
+	conn_no_timer(c);
+	if (c->queued)
+		TAILQ_REMOVE(&p->runq, c, run_link);
+	c->queued = false;
+	tunnel_clear(&c->t, &p->pool);
+	inbuf_clear(&c->in);
+}
+
+static void end(struct conn *c, bool reset, const char *why)
+{
+	struct proxy *p = c->session->proxy;
+
+	if (c->state == CONN_DEAD)
+		return;
+	conn_enter(c, CONN_DEAD);
+	stop(c);
+	side_close(&c->t.side[CLIENT], reset);
+	side_close(&c->t.side[UPSTREAM], reset);
+	LIST_REMOVE(c, link);
+	LIST_INSERT_HEAD(&p->dead, c, link);
+	c->session->nconns--;
+	p->nconns--;
+	proxy_sweep_soon(p);
+	tell_close(c, why);
+}
+
+void conn_close(struct conn *c, const char *why)
+{
+	end(c, false, why);
+}
+
+void conn_reset(struct conn *c, const char *why)
+{
+	end(c, true, why);
+}
+
+void conn_free(struct conn *c)
+{
+	forward_free(c->forward);
+	free(c);
+}
+
+/* ---- answering */
+
+void conn_reply(struct conn *c, const void *p, size_t n)
+{
+	ssize_t sent = 0;
+
+	if (!c->t.way[UPSTREAM].keep)
+		sent = send(c->t.side[CLIENT].fd, p, n, MSG_NOSIGNAL);
+	if (sent < 0)
+		sent = 0; /* full, or gone: the next attempt will tell */
+	tunnel_keep(&c->t, UPSTREAM, (const char *)p + sent, n - (size_t)sent, n - (size_t)sent);
+}
+
+/*
+ * Closing a socket with unread bytes sends an RST, and that may overtake the reply in the client.
+ * So when more has come, or must be expected, the end is announced and the rest read away.
+ */
+void conn_last_words(struct conn *c, const void *p, size_t n, const char *why)
+{
+	conn_upstream_end(c, true, why);
+	if (c->state == CONN_DEAD)
+		return;
+	conn_enter(c, CONN_REPLY);
+	conn_reply(c, p, n);
+	c->linger |= c->in.len > 0;
+	inbuf_clear(&c->in);
+	conn_timer(c, REPLY_TIMEOUT_MS);
+	conn_run(c);
+}
+
+static void reply_run(struct conn *c)
+{
+	struct proxy *p = c->session->proxy;
+	struct side *client = &c->t.side[CLIENT];
+	ssize_t n;
+
+	if (!way_flush(&c->t.way[UPSTREAM], client) && !client->broken)
+		return;
+	if (client->broken) {
+		conn_reset(c, "client-gone");
+		return;
+	}
+	while (client->readable && c->discarded < DISCARD_MAX) {
+		n = recv(client->fd, p->scratch, sizeof(p->scratch), 0);
+		if (n < 0 && errno == EAGAIN) {
+			client->readable = false;
+		} else if (n <= 0) {
+			conn_close(c, "refused");
+			return;
+		} else {
+			c->discarded += (uint32_t)n;
+			c->linger = true;
+		}
+	}
+	if (!c->linger || c->discarded >= DISCARD_MAX)
+		conn_close(c, "refused");
+	else if (!c->t.way[UPSTREAM].done)
+		(void)shutdown(client->fd, SHUT_WR);
+	c->t.way[UPSTREAM].done = true;
+}
+
+static void answer(struct conn *c, const struct decision *d, int error)
+{
+	char sentence[REFUSAL_MAX];
+	char http[REPLY_HTTP_MAX];
+	uint8_t socks[SOCKS5_REPLY_SIZE];
+	const char *word = policy_code_name(d->code);
+	size_t n;
+
+	switch ((enum proto)c->proto) {
+	case PROTO_HTTP:
+	case PROTO_CONNECT:
+		refusal_format(&c->target, d, sentence);
+		n = reply_http(reply_http_status(d->code), d->code, sentence,
+			       c->proto == PROTO_HTTP && forward_is_head(c->forward), http);
+		c->linger = c->proto == PROTO_HTTP && forward_has_body(c->forward);
+		conn_last_words(c, http, n, word);
+		break;
+	case PROTO_SOCKS5:
+		socks5_format_reply(reply_socks5_rep(d->code, error), socks);
+		conn_last_words(c, socks, SOCKS5_REPLY_SIZE, word);
+		break;
+	case PROTO_SOCKS4:
+		socks4_format_reply(false, socks);
+		conn_last_words(c, socks, SOCKS4_REPLY_SIZE, word);
+		break;
+	case PROTO_RAW:
+	case PROTO_NONE:
+	case PROTO_SOCKS5_GREETING:
+		conn_reset(c, word);
+		break;
+	}
+}
+
+void conn_refuse(struct conn *c, const struct decision *d)
+{
+	struct decision refusal = *d;
+
+	refusal.verdict = VERDICT_DENY;
+	conn_upstream_end(c, false, "eof");
+	conn_tell(c, &refusal);
+	if (c->state != CONN_DEAD)
+		answer(c, &refusal, 0);
+}
+
+void conn_fail(struct conn *c, enum code code, int error)
+{
+	const struct decision d = { .verdict = VERDICT_ALLOW, .code = code };
+
+	conn_tell(c, &d);
+	if (c->state != CONN_DEAD)
+		answer(c, &d, error);
+}
+
+/* ---- moving bytes */
+
+static void cut(struct conn *c)
+{
+	struct side *client = &c->t.side[CLIENT];
+	struct side *upstream = &c->t.side[UPSTREAM];
+	const char *why = client->broken ? "client-gone" : "reset";
+
+	if (client->broken && upstream->broken) {
+		conn_reset(c, why);
+		return;
+	}
+	tunnel_clear(&c->t, &c->session->proxy->pool);
+	side_close(client->broken ? client : upstream, true);
+	c->unsent = UINT32_MAX;
+	conn_enter(c, CONN_RESET);
+	reset_when_sent(c);
+}
+
+static void pump(struct conn *c)
+{
+	struct proxy *p = c->session->proxy;
+
+	switch (tunnel_pump(&c->t, &p->pool, p->scratch)) {
+	case TUNNEL_WAIT:
+		break;
+	case TUNNEL_AGAIN:
+		proxy_run_soon(p, c);
+		break;
+	case TUNNEL_DONE:
+		conn_close(c, "eof");
+		break;
+	case TUNNEL_CUT:
+		cut(c);
+		break;
+	}
+}
+
+void conn_tunnel(struct conn *c)
+{
+	conn_no_timer(c);
+	tunnel_keep(&c->t, CLIENT, c->in.p ? c->in.p + c->in.off : NULL, c->in.len, 0);
+	inbuf_clear(&c->in);
+	conn_enter(c, CONN_TUNNEL);
+}
+
+static void step(struct conn *c)
+{
+	switch ((enum conn_state)c->state) {
+	case CONN_HEAD:
+		handshake_run(c);
+		break;
+	case CONN_ASK:
+	case CONN_DIAL:
+		early(c);
+		break;
+	case CONN_FORWARD:
+		forward_run(c);
+		break;
+	case CONN_TUNNEL:
+		pump(c);
+		break;
+	case CONN_REPLY:
+		reply_run(c);
+		break;
+	case CONN_RESET:
+	case CONN_DEAD:
+	case CONN_NUM_STATES:
+		break;
+	}
+}
+
+/*
+ * A step that changed the state has left the new state's sockets unseen. What is called back
+ * while a step runs (a dial over loopback) does not nest: requests in a pipeline would pile up on
+ * the stack.
+ */
+void conn_run(struct conn *c)
+{
+	uint8_t moves;
+
+	if (c->running)
+		return;
+	c->running = true;
+	do {
+		moves = c->moves;
+		step(c);
+	} while (c->moves != moves);
+	c->running = false;
+	inbuf_settle(&c->in);
+}
+
+static void client_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct conn *c = arg;
+
+	(void)fd;
+	side_ready(&c->t.side[CLIENT], what);
+	conn_run(c);
+}
+
+void conn_start(struct session *s, int fd, enum listener_kind kind, const struct target *fixed)
+{
+	struct proxy *p = s->proxy;
+	struct conn *c = xcalloc(1, sizeof(*c));
+
+	tunnel_init(&c->t);
+	c->session = s;
+	c->id = ++p->next_conn;
+	c->born_us = now_us();
+	LIST_INSERT_HEAD(&s->conns, c, link);
+	s->nconns++;
+	p->nconns++;
+	side_open(&c->t.side[CLIENT], p->base, fd, client_cb, c);
+	if (kind == LISTENER_PROXY)
+		timer_start(c, p->head_timeout);
+	else
+		handshake_raw(c, kind, fixed);
+	conn_run(c);
+}
+
+/* ---- a new policy */
+
+void conn_recheck(struct conn *c)
+{
+	const struct session_config *cfg = &c->session->cfg;
+	struct decision d;
+
+	if (c->state == CONN_DEAD || c->t.side[UPSTREAM].fd < 0)
+		return;
+	policy_decide(*cfg->policy, &c->target, &d);
+	if (d.verdict != VERDICT_DENY)
+		policy_vet(*cfg->policy, &c->target, &c->addr, cfg->own, &d);
+	if (d.verdict == VERDICT_DENY)
+		conn_reset(c, "revoked");
+}

@@ -1,0 +1,158 @@
+/*
+ * conn.h - inside proxy/: one client connection, from accept to close
+ *
+ * Theory of operation and the state diagram stand in conn.c.
+ */
+#ifndef PROXY_CONN_H
+#define PROXY_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "policy/policy.h"
+#include "policy/target.h"
+#include "proxy/http_head.h"
+#include "proxy/session.h"
+#include "proxy/tunnel.h"
+
+struct dial;
+struct forward;
+struct resolver_query;
+
+#define CLIENT	 0 /* index of side[], and of the way that begins there */
+#define UPSTREAM 1
+
+/** enum conn_state - see conn.c */
+enum conn_state {
+	CONN_HEAD,
+	CONN_ASK,
+	CONN_DIAL,
+	CONN_FORWARD,
+	CONN_TUNNEL,
+	CONN_REPLY,
+	CONN_RESET,
+	CONN_DEAD,
+	CONN_NUM_STATES
+};
+
+/** enum proto - what the client speaks, which says how it is answered */
+enum proto {
+	PROTO_NONE, /* nothing has come yet */
+	PROTO_RAW,  /* captured or forwarded: it does not know of us */
+	PROTO_HTTP, /* a head is due */
+	PROTO_CONNECT,
+	PROTO_SOCKS5_GREETING,
+	PROTO_SOCKS5,
+	PROTO_SOCKS4,
+};
+
+/**
+ * struct inbuf - bytes from the client that nobody has understood or passed on yet
+ * @p: @len bytes from @off on, room for @cap; NULL when empty
+ * @borrowed: @p is the proxy's shared buffer, only until we return to the loop
+ */
+struct inbuf {
+	uint8_t *p;
+	uint32_t off, len, cap;
+	bool borrowed;
+};
+
+/**
+ * struct conn - owns its sockets, lookup, question, dial, timer and buffers
+ * @link: in the session's list, or in the proxy's dead list
+ * @run_link: in the proxy's run queue while @queued
+ * @query, @dial, @question: under way, or NULL
+ * @timer: NULL when there is none; what it means depends on the state
+ * @forward: plain HTTP, or NULL
+ * @scan: how far the head in @in was looked at
+ * @unsent, @stalled: in CONN_RESET, what the peer has not acknowledged, and for how many ticks
+ * @target: what was asked for last
+ * @addr: the first refused address until a dial succeeds, then what was dialled
+ * @asked: a person allowed the target
+ * @allowed: a decision to allow was told, so a close will be
+ * @running: conn_run() is on the stack: it will see what else there is
+ * @idle: between two requests: the next head's time starts with its first byte
+ * @linger: in CONN_REPLY: read until the client ends before closing
+ * @discarded: in CONN_REPLY: bytes read so far
+ */
+struct conn {
+	struct tunnel t;
+	struct session *session;
+	LIST_ENTRY(conn) link;
+	TAILQ_ENTRY(conn) run_link;
+	uint64_t id;
+	uint64_t born_us;
+	struct resolver_query *query;
+	struct dial *dial;
+	void *question;
+	struct event *timer;
+	struct forward *forward;
+	struct inbuf in;
+	struct http_scan scan;
+	uint32_t unsent, discarded;
+	uint16_t stalled;
+	uint8_t state; /* enum conn_state; written by conn_enter() only */
+	uint8_t proto; /* enum proto */
+	uint8_t moves; /* counts conn_enter() */
+	bool queued, running, asked, allowed, linger, idle;
+	struct target target;
+	struct addr addr;
+};
+
+/** conn_start() - a client was accepted; @fd is taken over. @fixed: for LISTENER_FORWARD. */
+void conn_start(struct session *s, int fd, enum listener_kind kind, const struct target *fixed);
+
+/** conn_run() - do what can be done now; called by every event of the connection. */
+void conn_run(struct conn *c);
+
+/** conn_enter() - the only writer of the state; asserts that the diagram has that arrow. */
+void conn_enter(struct conn *c, enum conn_state next);
+
+/** conn_close() - idempotent: end everything, close the sockets, free later. */
+void conn_close(struct conn *c, const char *why);
+
+/** conn_reset() - the same, but the peers get an RST. */
+void conn_reset(struct conn *c, const char *why);
+
+/** conn_free() - for the sweep only. */
+void conn_free(struct conn *c);
+
+/** conn_recheck() - reset it if it is a tunnel that the policy refuses now. */
+void conn_recheck(struct conn *c);
+
+/** conn_timer() - let the timer run out in @ms milliseconds. */
+void conn_timer(struct conn *c, unsigned ms);
+
+/** conn_no_timer() - and not any more. */
+void conn_no_timer(struct conn *c);
+
+/** conn_fill() - recv() into @c->in. Return: as recv(), EAGAIN included. */
+ssize_t conn_fill(struct conn *c, size_t max);
+
+/** conn_consume() - @n bytes of @c->in are done with. */
+void conn_consume(struct conn *c, size_t n);
+
+/** conn_tell() - report a decision. The callback may have closed @c. */
+void conn_tell(struct conn *c, const struct decision *d);
+
+/** conn_upstream_end() - close the upstream side and tell that it ended. */
+void conn_upstream_end(struct conn *c, bool reset, const char *why);
+
+/** conn_reply() - send while the client can take it, keep the rest. */
+void conn_reply(struct conn *c, const void *p, size_t n);
+
+/** conn_last_words() - send a final reply and close when the client has it. */
+void conn_last_words(struct conn *c, const void *p, size_t n, const char *why);
+
+/** conn_refuse() - tell the refusal, answer it in the client's protocol and close. */
+void conn_refuse(struct conn *c, const struct decision *d);
+
+/** conn_fail() - the target is allowed and cannot be reached; @error: errno or 0. */
+void conn_fail(struct conn *c, enum code code, int error);
+
+/** conn_tunnel() - both sides are connected: from now on it is bytes only. */
+void conn_tunnel(struct conn *c);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * forward.h - inside proxy/: the messages of plain HTTP, one request at a time
+ */
+#ifndef PROXY_FORWARD_H
+#define PROXY_FORWARD_H
+
+#include "proxy/conn.h"
+#include "proxy/http.h"
+
+struct forward;
+
+/** forward_begin() - remember a request; its body follows in @c->in and from the client. */
+void forward_begin(struct conn *c, const struct http_request *req);
+
+/** forward_free() - NULL is allowed. */
+void forward_free(struct forward *f);
+
+/** forward_run() - in CONN_FORWARD: pass on request body and response. */
+void forward_run(struct conn *c);
+
+/** forward_is_head() - the request is HEAD: no answer of ours may have a body. */
+bool forward_is_head(const struct forward *f);
+
+/** forward_has_body() - the client may be about to send a body. */
+bool forward_has_body(const struct forward *f);
+
+/** forward_may_reuse() - the server said that its connection may serve another request. */
+bool forward_may_reuse(const struct forward *f);
+
+#endif

@@ -1,0 +1,284 @@
+#include "proxy/handshake.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "proxy/forward.h"
+#include "proxy/http.h"
+#include "proxy/reply.h"
+#include "proxy/route.h"
+#include "proxy/sniff.h"
+#include "proxy/socks4.h"
+#include "proxy/socks5.h"
+
+/* The answer of the last hop that a request may take (RFC 9110 7.6.2): it stops at us. */
+#define NO_CONTENT "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
+
+/* A target that is none was asked for: that is a decision too. */
+static void tell_bad(struct conn *c, enum code code, enum via via)
+{
+	const struct decision d = { .verdict = VERDICT_DENY, .code = code };
+
+	if (code == CODE_OK)
+		return;
+	c->target = (struct target){ .via = via };
+	conn_tell(c, &d);
+}
+
+static void http_bad(struct conn *c, const struct http_error *err, enum via via)
+{
+	char reply[REPLY_HTTP_MAX];
+
+	conn_upstream_end(c, false, "eof");
+	if (c->state != CONN_DEAD)
+		tell_bad(c, err->code, via);
+	if (c->state == CONN_DEAD)
+		return;
+	c->linger = true;
+	conn_last_words(c, reply, reply_http(err->status, err->code, err->text, false, reply),
+			"bad-request");
+}
+
+static void http(struct conn *c)
+{
+	struct reader r = reader_init(c->in.p + c->in.off, c->in.len);
+	struct http_request req;
+	struct http_error err;
+
+	switch (http_request_parse(&r, &c->scan, &req, &err)) {
+	case PARSE_MORE:
+		return;
+	case PARSE_BAD:
+		http_bad(c, &err, VIA_HTTP);
+		return;
+	case PARSE_OK:
+		break;
+	}
+	c->scan = (struct http_scan){ 0 };
+	if (req.connect) {
+		c->proto = PROTO_CONNECT;
+		conn_upstream_end(c, false, "eof");
+	} else {
+		forward_begin(c, &req);
+	}
+	if (c->state == CONN_DEAD)
+		return;
+	conn_consume(c, c->in.len - r.n);
+	if (req.max_forwards == 0)
+		conn_last_words(c, NO_CONTENT, sizeof(NO_CONTENT) - 1, "eof");
+	else
+		route_judge(c, &req.target);
+}
+
+static void socks5_greeting(struct conn *c)
+{
+	struct reader r = reader_init(c->in.p + c->in.off, c->in.len);
+	uint8_t method[SOCKS5_METHOD_SIZE];
+	bool acceptable;
+
+	switch (socks5_parse_greeting(&r, &acceptable)) {
+	case PARSE_MORE:
+		return;
+	case PARSE_BAD:
+		conn_close(c, "bad-request");
+		return;
+	case PARSE_OK:
+		break;
+	}
+	socks5_format_method(acceptable, method);
+	if (!acceptable) {
+		conn_last_words(c, method, sizeof(method), "bad-request");
+		return;
+	}
+	conn_reply(c, method, sizeof(method));
+	c->proto = PROTO_SOCKS5;
+	conn_consume(c, c->in.len - r.n);
+}
+
+static void socks5(struct conn *c)
+{
+	struct reader r = reader_init(c->in.p + c->in.off, c->in.len);
+	uint8_t reply[SOCKS5_REPLY_SIZE];
+	struct socks5_error err;
+	struct target target;
+
+	switch (socks5_parse_request(&r, &target, &err)) {
+	case PARSE_MORE:
+		return;
+	case PARSE_BAD:
+		tell_bad(c, err.code, VIA_SOCKS5);
+		if (c->state == CONN_DEAD)
+			return;
+		socks5_format_reply(err.rep, reply);
+		conn_last_words(c, reply, sizeof(reply), "bad-request");
+		return;
+	case PARSE_OK:
+		break;
+	}
+	conn_consume(c, c->in.len - r.n);
+	route_judge(c, &target);
+}
+
+static void socks4(struct conn *c)
+{
+	struct reader r = reader_init(c->in.p + c->in.off, c->in.len);
+	uint8_t reply[SOCKS4_REPLY_SIZE];
+	struct socks4_error err;
+	struct target target;
+
+	switch (socks4_parse_request(&r, &target, &err)) {
+	case PARSE_MORE:
+		return;
+	case PARSE_BAD:
+		tell_bad(c, err.code, VIA_SOCKS4A);
+		if (c->state == CONN_DEAD)
+			return;
+		socks4_format_reply(false, reply);
+		conn_last_words(c, reply, sizeof(reply), "bad-request");
+		return;
+	case PARSE_OK:
+		break;
+	}
+	conn_consume(c, c->in.len - r.n);
+	route_judge(c, &target);
+}
+
+static void sniff(struct conn *c)
+{
+	switch (sniff_first_byte(c->in.p[c->in.off])) {
+	case SNIFF_BAD:
+		conn_close(c, "bad-request");
+		break;
+	case SNIFF_HTTP:
+		c->proto = PROTO_HTTP;
+		break;
+	case SNIFF_SOCKS5:
+		c->proto = PROTO_SOCKS5_GREETING;
+		break;
+	case SNIFF_SOCKS4:
+		c->proto = PROTO_SOCKS4;
+		break;
+	}
+}
+
+/* Return: true when it got further with what is there. */
+static bool understand(struct conn *c)
+{
+	uint8_t before = c->proto;
+
+	switch ((enum proto)c->proto) {
+	case PROTO_NONE:
+		sniff(c);
+		break;
+	case PROTO_HTTP:
+		http(c);
+		break;
+	case PROTO_SOCKS5_GREETING:
+		socks5_greeting(c);
+		break;
+	case PROTO_SOCKS5:
+		socks5(c);
+		break;
+	case PROTO_SOCKS4:
+		socks4(c);
+		break;
+	case PROTO_CONNECT:
+	case PROTO_RAW:
+		break;
+	}
+	return c->proto != before;
+}
+
+/* Between two requests of a client the upstream connection has nothing to say. */
+static void watch_upstream(struct conn *c)
+{
+	struct side *up = &c->t.side[UPSTREAM];
+	uint8_t byte;
+
+	if (up->fd < 0 || !up->readable)
+		return;
+	if (recv(up->fd, &byte, 1, MSG_PEEK) < 0 && errno == EAGAIN)
+		up->readable = false;
+	else
+		conn_upstream_end(c, false, "eof");
+}
+
+void handshake_run(struct conn *c)
+{
+	struct side *client = &c->t.side[CLIENT];
+	ssize_t n;
+
+	watch_upstream(c);
+	while (c->state == CONN_HEAD) {
+		if (c->in.len && understand(c))
+			continue;
+		if (c->state != CONN_HEAD || !client->readable)
+			return;
+		n = conn_fill(c, SCRATCH_SIZE);
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0)
+			conn_reset(c, "client-gone");
+		else if (n == 0)
+			conn_close(c, "eof");
+		else if (c->idle)
+			conn_timer(c, HEAD_TIMEOUT_MS);
+		c->idle = false;
+	}
+}
+
+void handshake_timeout(struct conn *c)
+{
+	char reply[REPLY_HTTP_MAX];
+
+	if (c->proto == PROTO_HTTP && c->in.len)
+		conn_last_words(c, reply,
+				reply_http(408, CODE_OK, "the request took too long", false, reply),
+				"timeout");
+	else
+		conn_close(c, "idle");
+}
+
+/* A listener on [::] reports IPv4 clients' addresses in their mapped form. */
+static void unmap(struct addr *a)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	struct addr v4 = { .family = AF_INET };
+
+	if (a->family != AF_INET6 || memcmp(a->bytes, mapped, sizeof(mapped)) != 0)
+		return;
+	memcpy(v4.bytes, a->bytes + 12, 4);
+	*a = v4;
+}
+
+void handshake_raw(struct conn *c, enum listener_kind kind, const struct target *fixed)
+{
+	const struct session_config *cfg = &c->session->cfg;
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+	struct target t;
+	struct addr dialled;
+	uint16_t port;
+
+	c->proto = PROTO_RAW;
+	if (kind == LISTENER_FORWARD) {
+		t = *fixed;
+		t.via = VIA_FORWARD;
+		route_judge(c, &t);
+		return;
+	}
+	if (getsockname(c->t.side[CLIENT].fd, (struct sockaddr *)&ss, &len) < 0 ||
+	    !addr_from_sockaddr((struct sockaddr *)&ss, &dialled, &port)) {
+		conn_reset(c, "bad-request");
+		return;
+	}
+	unmap(&dialled);
+	target_from_addr(&dialled, port, &t);
+	t.via = VIA_CAPTURE;
+	if (cfg->name && cfg->name(cfg->arg, &dialled, &t.host))
+		t.addr = (struct addr){ .family = AF_UNSPEC };
+	if (c->state != CONN_DEAD)
+		route_judge(c, &t);
+}

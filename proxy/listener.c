@@ -1,0 +1,183 @@
+#include "proxy/listener.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "proxy/conn.h"
+#include "proxy/sockopt.h"
+
+/* So many back-offs in a row without one accept: tell the waiting that they wait in vain. */
+#define STARVED_ROUNDS 10
+
+/**
+ * struct listener
+ * @ev: level-triggered: a batch may leave some behind
+ * @backoff: ends a pause
+ * @starved: pauses in a row for want of descriptors
+ */
+struct listener {
+	LIST_ENTRY(listener) link;
+	struct session *session;
+	struct event ev, backoff;
+	struct target fixed;
+	enum listener_kind kind;
+	unsigned starved;
+	int fd;
+};
+
+static void pause_accepting(struct listener *l)
+{
+	const struct timeval tv = { .tv_usec = ACCEPT_BACKOFF_MS * 1000 };
+
+	event_del(&l->ev);
+	event_add(&l->backoff, &tv);
+}
+
+static void backoff_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct listener *l = arg;
+
+	(void)fd;
+	(void)what;
+	event_add(&l->ev, NULL);
+}
+
+/*
+ * No descriptor is left. Clients wait in the backlog, where a burst is served as soon as others
+ * have finished. After a second of that the reserve descriptor is spent to turn one batch away:
+ * a reset is an answer, silence is none.
+ */
+static void starve(struct listener *l)
+{
+	struct proxy *p = l->session->proxy;
+	int fd;
+
+	pipepool_clear(&p->pool);
+	pause_accepting(l);
+	if (++l->starved < STARVED_ROUNDS)
+		return;
+	log_warn("event=accept reason=\"no descriptor left, turning clients away\"");
+	l->starved = 0;
+	if (p->reserve < 0)
+		return;
+	(void)close(p->reserve);
+	for (int i = 0; i < ACCEPT_BATCH; i++) {
+		const struct linger rst = { .l_onoff = 1, .l_linger = 0 };
+
+		fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0)
+			break;
+		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst));
+		(void)close(fd);
+	}
+	p->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static bool is_full(const struct session *s)
+{
+	return s->nconns >= SESSION_CONNECTIONS_MAX || s->proxy->nconns >= PROXY_CONNECTIONS_MAX;
+}
+
+static void accept_failed(struct listener *l, int error)
+{
+	switch (error) {
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+	case ENOBUFS:
+		starve(l);
+		break;
+	case EAGAIN:
+	case EINTR:
+	case ECONNABORTED:
+		break;
+	default:
+		/* Errors of the new connection are reported here too (accept(2)); never spin. */
+		pause_accepting(l);
+	}
+}
+
+static void accept_cb(evutil_socket_t sock, short what, void *arg)
+{
+	struct listener *l = arg;
+
+	(void)what;
+	for (int i = 0; i < ACCEPT_BATCH && l->fd >= 0; i++) {
+		int fd;
+
+		if (is_full(l->session)) {
+			pause_accepting(l);
+			return;
+		}
+		fd = accept4(sock, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0) {
+			accept_failed(l, errno);
+			return;
+		}
+		l->starved = 0;
+		conn_start(l->session, fd, l->kind, &l->fixed);
+	}
+}
+
+int listener_open(struct session *s, int fd, enum listener_kind kind, const struct target *fixed,
+		  struct error *err)
+{
+	struct event_base *base = s->proxy->base;
+	struct listener *l;
+	int saved;
+
+	if (fd_set_nonblock(fd) < 0) {
+		saved = errno;
+		(void)close(fd);
+		return error_set(err, saved, "cannot listen on descriptor %d", fd);
+	}
+	sockopt_stream(fd);
+	l = xcalloc(1, sizeof(*l));
+	l->session = s;
+	l->kind = kind;
+	l->fd = fd;
+	if (fixed)
+		l->fixed = *fixed;
+	event_assign(&l->ev, base, fd, EV_READ | EV_PERSIST, accept_cb, l);
+	evtimer_assign(&l->backoff, base, backoff_cb, l);
+	LIST_INSERT_HEAD(&s->listeners, l, link);
+	if (event_add(&l->ev, NULL) < 0)
+		return error_set(err, 0, "cannot watch the listening descriptor %d", fd);
+	return 0;
+}
+
+static void listener_close(struct listener *l)
+{
+	if (l->fd < 0)
+		return;
+	event_del(&l->ev);
+	event_del(&l->backoff);
+	(void)close(l->fd);
+	l->fd = -1;
+}
+
+void listener_close_all(struct session *s)
+{
+	struct listener *l;
+
+	LIST_FOREACH (l, &s->listeners, link)
+		listener_close(l);
+}
+
+void listener_free_all(struct session *s)
+{
+	struct listener *l;
+
+	while ((l = LIST_FIRST(&s->listeners))) {
+		LIST_REMOVE(l, link);
+		listener_close(l);
+		free(l);
+	}
+}

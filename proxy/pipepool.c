@@ -1,0 +1,65 @@
+#include "proxy/pipepool.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+void pipepool_drop(struct pipepool *p, struct pipe *pipe)
+{
+	if (pipe->rd < 0)
+		return;
+	if (pipe->size >= PIPEPOOL_BIG)
+		p->big--;
+	(void)close(pipe->rd);
+	(void)close(pipe->wr);
+	*pipe = PIPE_NONE;
+}
+
+void pipepool_clear(struct pipepool *p)
+{
+	while (p->n > 0)
+		pipepool_drop(p, &p->v[--p->n]);
+}
+
+/*
+ * Only the first few are large: a user who may have 64 MiB of pipes in all would spend it on 64
+ * of them, and from then on pipe2() gives 8 KiB.
+ */
+static bool make(struct pipepool *p, struct pipe *out)
+{
+	int fd[2];
+	int size;
+
+	if (pipe2(fd, O_NONBLOCK | O_CLOEXEC) < 0)
+		return false;
+	if (p->big >= PIPEPOOL_NBIG || fcntl(fd[1], F_SETPIPE_SZ, PIPEPOOL_BIG) < 0)
+		size = fcntl(fd[1], F_GETPIPE_SZ);
+	else
+		size = PIPEPOOL_BIG;
+	*out = (struct pipe){ .rd = fd[0], .wr = fd[1], .size = size < 0 ? 0 : (size_t)size };
+	if (out->size >= PIPEPOOL_BIG)
+		p->big++;
+	if (out->size >= PIPEPOOL_SMALL)
+		return true;
+	pipepool_drop(p, out);
+	return false;
+}
+
+bool pipepool_get(struct pipepool *p, struct pipe *out)
+{
+	if (p->n == 0)
+		return make(p, out);
+	*out = p->v[--p->n];
+	return true;
+}
+
+void pipepool_put(struct pipepool *p, struct pipe *pipe)
+{
+	if (pipe->rd < 0)
+		return;
+	if (p->n == PIPEPOOL_KEEP) {
+		pipepool_drop(p, pipe);
+		return;
+	}
+	p->v[p->n++] = *pipe;
+	*pipe = PIPE_NONE;
+}

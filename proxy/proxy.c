@@ -1,0 +1,162 @@
+#include "proxy/proxy.h"
+
+#include <event2/event.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+#include "proxy/conn.h"
+#include "proxy/listener.h"
+#include "proxy/session.h"
+
+static void sweep(struct proxy *p)
+{
+	struct session *s;
+	struct conn *c;
+
+	while ((c = LIST_FIRST(&p->dead))) {
+		LIST_REMOVE(c, link);
+		conn_free(c);
+	}
+	while ((s = LIST_FIRST(&p->dead_sessions))) {
+		LIST_REMOVE(s, link);
+		listener_free_all(s);
+		free(s);
+	}
+}
+
+static void sweep_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	sweep(arg);
+}
+
+void proxy_sweep_soon(struct proxy *p)
+{
+	event_active(&p->sweep, EV_TIMEOUT, 1);
+}
+
+void proxy_run_soon(struct proxy *p, struct conn *c)
+{
+	const struct timeval now = { 0 };
+
+	if (c->queued)
+		return;
+	if (TAILQ_EMPTY(&p->runq))
+		event_add(&p->run, &now);
+	TAILQ_INSERT_TAIL(&p->runq, c, run_link);
+	c->queued = true;
+}
+
+/* Those that join the queue meanwhile wait for the next round, behind a poll for events. */
+static void run_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct proxy *p = arg;
+	const struct timeval again = { 0 };
+	struct conn *c;
+	size_t n = 0;
+
+	(void)fd;
+	(void)what;
+	TAILQ_FOREACH (c, &p->runq, run_link)
+		n++;
+	while (n-- > 0 && (c = TAILQ_FIRST(&p->runq))) {
+		TAILQ_REMOVE(&p->runq, c, run_link);
+		c->queued = false;
+		conn_run(c);
+	}
+	if (!TAILQ_EMPTY(&p->runq))
+		event_add(&p->run, &again);
+}
+
+struct proxy *proxy_new(struct event_base *base, struct resolver *resolver, struct error *err)
+{
+	const struct timeval head = { .tv_sec = HEAD_TIMEOUT_MS / 1000 };
+	struct proxy *p;
+
+	if (!(event_base_get_features(base) & EV_FEATURE_ET)) {
+		error_set(err, 0, "the event loop cannot report edges (%s)",
+			  event_base_get_method(base));
+		return NULL;
+	}
+	/* splice(2) to a closed connection knows no MSG_NOSIGNAL. */
+	(void)signal(SIGPIPE, SIG_IGN);
+	p = xcalloc(1, sizeof(*p));
+	p->base = base;
+	p->resolver = resolver;
+	p->head_timeout = event_base_init_common_timeout(base, &head);
+	p->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	LIST_INIT(&p->sessions);
+	LIST_INIT(&p->dead);
+	LIST_INIT(&p->dead_sessions);
+	TAILQ_INIT(&p->runq);
+	evtimer_assign(&p->run, base, run_cb, p);
+	event_assign(&p->sweep, base, -1, 0, sweep_cb, p);
+	return p;
+}
+
+void proxy_free(struct proxy *p)
+{
+	struct session *s;
+
+	if (!p)
+		return;
+	while ((s = LIST_FIRST(&p->sessions)))
+		session_free(s);
+	sweep(p);
+	event_del(&p->run);
+	event_del(&p->sweep);
+	pipepool_clear(&p->pool);
+	if (p->reserve >= 0)
+		(void)close(p->reserve);
+	free(p);
+}
+
+struct session *proxy_session(struct proxy *p, const struct session_config *cfg)
+{
+	struct session *s = xcalloc(1, sizeof(*s));
+
+	s->proxy = p;
+	s->cfg = *cfg;
+	LIST_INIT(&s->conns);
+	LIST_INIT(&s->listeners);
+	LIST_INSERT_HEAD(&p->sessions, s, link);
+	return s;
+}
+
+/* May be called from a callback of one of its connections: the memory goes with the sweep. */
+void session_free(struct session *s)
+{
+	if (!s)
+		return;
+	LIST_REMOVE(s, link);
+	LIST_INSERT_HEAD(&s->proxy->dead_sessions, s, link);
+	listener_close_all(s);
+	while (!LIST_EMPTY(&s->conns))
+		conn_reset(LIST_FIRST(&s->conns), "session-end");
+	proxy_sweep_soon(s->proxy);
+}
+
+int session_listen(struct session *s, int fd, enum listener_kind kind, const struct target *fixed,
+		   struct error *err)
+{
+	return listener_open(s, fd, kind, fixed, err);
+}
+
+size_t session_connections(const struct session *s)
+{
+	return s->nconns;
+}
+
+void session_recheck(struct session *s)
+{
+	struct conn *next;
+
+	for (struct conn *c = LIST_FIRST(&s->conns); c; c = next) {
+		next = LIST_NEXT(c, link);
+		conn_recheck(c);
+	}
+}

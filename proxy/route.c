@@ -1,0 +1,294 @@
+#include "proxy/route.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "dns/resolver.h"
+#include "proxy/dial.h"
+#include "proxy/forward.h"
+#include "proxy/reply.h"
+#include "proxy/socks4.h"
+#include "proxy/socks5.h"
+
+static const struct policy *policy(const struct conn *c)
+{
+	return *c->session->cfg.policy;
+}
+
+/* ---- asking */
+
+static void answered(void *arg, const struct decision *d)
+{
+	struct conn *c = arg;
+
+	c->question = NULL;
+	if (c->state != CONN_ASK)
+		return;
+	if (d->verdict == VERDICT_ALLOW) {
+		c->asked = true;
+		route_dial(c);
+	} else {
+		conn_refuse(c, d);
+	}
+	conn_run(c);
+}
+
+static void ask(struct conn *c)
+{
+	const struct session_config *cfg = &c->session->cfg;
+	const struct decision unasked = { .verdict = VERDICT_DENY, .code = CODE_NOT_LISTED };
+	struct proxy_question q = { .target = &c->target, .fd = c->t.side[CLIENT].fd };
+	struct sockaddr_storage ss = { 0 };
+	socklen_t len = sizeof(ss);
+	void *question = NULL;
+
+	if (getpeername(q.fd, (struct sockaddr *)&ss, &len) == 0)
+		(void)addr_from_sockaddr((struct sockaddr *)&ss, &q.client, &q.client_port);
+	conn_no_timer(c);
+	conn_enter(c, CONN_ASK);
+	if (cfg->ask)
+		question = cfg->ask(cfg->arg, &q, answered, c);
+	if (c->state != CONN_ASK)
+		return;
+	c->question = question;
+	if (!question)
+		conn_refuse(c, &unasked);
+}
+
+/* ---- judging */
+
+/* The verdict of this moment; a person's answer stands where the policy would ask. */
+static void decide(struct conn *c, struct decision *d)
+{
+	policy_decide(policy(c), &c->target, d);
+	if (d->verdict == VERDICT_ASK && c->asked) {
+		d->verdict = VERDICT_ALLOW;
+		d->code = CODE_OK;
+	}
+}
+
+void route_judge(struct conn *c, const struct target *t)
+{
+	struct decision d;
+
+	if (!target_equal(t, &c->target)) {
+		c->asked = false;
+		conn_upstream_end(c, false, "eof");
+		if (c->state == CONN_DEAD)
+			return;
+	}
+	c->target = *t;
+	decide(c, &d);
+	switch (d.verdict) {
+	case VERDICT_DENY:
+		conn_refuse(c, &d);
+		break;
+	case VERDICT_ASK:
+		ask(c);
+		break;
+	case VERDICT_ALLOW:
+		route_dial(c);
+		break;
+	}
+}
+
+static bool vet(struct conn *c, const struct addr *a, struct decision *d)
+{
+	policy_vet(policy(c), &c->target, a, c->session->cfg.own, d);
+	return d->verdict == VERDICT_ALLOW;
+}
+
+/*
+ * Every address was refused. The first is vetted again, because the rule of that decision may
+ * have gone with its policy.
+ */
+static void no_address(struct conn *c)
+{
+	struct decision d;
+
+	if (c->addr.family == AF_UNSPEC)
+		conn_fail(c, CODE_DNS_FAILED, 0);
+	else if (!vet(c, &c->addr, &d))
+		conn_refuse(c, &d);
+	else
+		conn_fail(c, CODE_CONNECT_FAILED, 0); /* a reload between two answers */
+}
+
+/* ---- the connection stands */
+
+/*
+ * What was reached, as the kernel says it. A connection whose two ends have one address leads to
+ * this machine, whatever the list of its addresses said when the target was vetted.
+ */
+static bool reached_is_vetted(struct conn *c, int fd, struct addr *peer, struct decision *d)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	struct addr local;
+	const struct addr_set own = { .v = &local, .n = 1 };
+
+	*d = (struct decision){ .verdict = VERDICT_DENY, .code = CODE_CONNECT_FAILED };
+	if (getpeername(fd, (struct sockaddr *)&ss, &len) < 0 ||
+	    !addr_from_sockaddr((struct sockaddr *)&ss, peer, NULL))
+		return false;
+	if (!vet(c, peer, d))
+		return false;
+	len = sizeof(ss);
+	if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0 ||
+	    !addr_from_sockaddr((struct sockaddr *)&ss, &local, NULL))
+		return false;
+	if (!addr_equal(&local, peer))
+		return true;
+	policy_vet(policy(c), &c->target, peer, &own, d);
+	return d->verdict == VERDICT_ALLOW;
+}
+
+static void upstream_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct conn *c = arg;
+
+	(void)fd;
+	side_ready(&c->t.side[UPSTREAM], what);
+	conn_run(c);
+}
+
+/* Tells the client and lets the bytes go. */
+static void connected(struct conn *c)
+{
+	uint8_t socks[SOCKS5_REPLY_SIZE];
+
+	switch ((enum proto)c->proto) {
+	case PROTO_HTTP:
+		conn_enter(c, CONN_FORWARD);
+		return;
+	case PROTO_CONNECT:
+		conn_reply(c, REPLY_CONNECTED, sizeof(REPLY_CONNECTED) - 1);
+		break;
+	case PROTO_SOCKS5:
+		socks5_format_reply(SOCKS5_SUCCEEDED, socks);
+		conn_reply(c, socks, SOCKS5_REPLY_SIZE);
+		break;
+	case PROTO_SOCKS4:
+		socks4_format_reply(true, socks);
+		conn_reply(c, socks, SOCKS4_REPLY_SIZE);
+		break;
+	case PROTO_RAW:
+	case PROTO_NONE:
+	case PROTO_SOCKS5_GREETING:
+		break;
+	}
+	conn_tunnel(c);
+}
+
+static void adopt(struct conn *c, int fd)
+{
+	struct decision d;
+	struct addr peer = { .family = AF_UNSPEC };
+
+	if (reached_is_vetted(c, fd, &peer, &d))
+		decide(c, &d);
+	if (d.verdict != VERDICT_ALLOW) {
+		(void)close(fd);
+		if (d.code == CODE_CONNECT_FAILED)
+			conn_fail(c, CODE_CONNECT_FAILED, 0);
+		else
+			conn_refuse(c, &d);
+		return;
+	}
+	c->addr = peer;
+	side_open(&c->t.side[UPSTREAM], c->session->proxy->base, fd, upstream_cb, c);
+	conn_tell(c, &d);
+	if (c->state == CONN_DIAL)
+		connected(c);
+}
+
+/* Runs inside dial_add() or from the loop; whoever is behind us calls conn_run(). */
+static void dialled(void *arg, int fd, const struct addr *addr, int error)
+{
+	struct conn *c = arg;
+
+	if (fd < 0)
+		c->addr = *addr;
+	dial_free(c->dial);
+	c->dial = NULL;
+	if (c->query)
+		resolver_cancel(c->query);
+	c->query = NULL;
+	if (fd >= 0)
+		adopt(c, fd);
+	else
+		conn_fail(c, error == ETIMEDOUT ? CODE_CONNECT_TIMEOUT : CODE_CONNECT_FAILED,
+			  error);
+	conn_run(c);
+}
+
+static void add(struct conn *c, const struct addr *v, size_t n, bool more)
+{
+	if (!c->dial)
+		c->dial = dial_new(c->session->proxy->base, c->target.port, dialled, c);
+	dial_add(c->dial, v, n, more);
+}
+
+/* ---- addresses */
+
+static void resolved(void *arg, enum resolver_status status, const struct addr *v, size_t n)
+{
+	struct conn *c = arg;
+	struct addr good[RESOLVER_ADDRS_MAX];
+	struct decision d;
+	size_t ngood = 0;
+	bool more = status == RESOLVER_MORE;
+
+	if (!more)
+		c->query = NULL;
+	for (size_t i = 0; i < n && ngood < RESOLVER_ADDRS_MAX; i++) {
+		if (vet(c, &v[i], &d))
+			good[ngood++] = v[i];
+		else if (c->addr.family == AF_UNSPEC)
+			c->addr = v[i];
+	}
+	if (ngood || (c->dial && !more))
+		add(c, good, ngood, more);
+	else if (!more)
+		no_address(c);
+	conn_run(c);
+}
+
+/* The connection of the client's last request may serve this one too. */
+static bool reuse(struct conn *c)
+{
+	struct decision d;
+
+	if (c->t.side[UPSTREAM].fd < 0 || !c->forward)
+		return false;
+	if (!forward_may_reuse(c->forward) || !vet(c, &c->addr, &d)) {
+		conn_upstream_end(c, false, "eof");
+		return false;
+	}
+	decide(c, &d);
+	conn_tell(c, &d);
+	if (c->state != CONN_DEAD)
+		conn_enter(c, CONN_FORWARD);
+	return true;
+}
+
+void route_dial(struct conn *c)
+{
+	struct decision d;
+
+	conn_no_timer(c);
+	if (reuse(c) || c->state == CONN_DEAD)
+		return;
+	conn_enter(c, CONN_DIAL);
+	c->addr = (struct addr){ .family = AF_UNSPEC };
+	if (!target_is_literal(&c->target))
+		c->query =
+			resolver_start(c->session->proxy->resolver, &c->target.host, resolved, c);
+	else if (vet(c, &c->target.addr, &d))
+		add(c, &c->target.addr, 1, false);
+	else
+		conn_refuse(c, &d);
+}

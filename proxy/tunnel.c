@@ -1,0 +1,330 @@
+/*
+ * Theory of operation
+ *
+ * Bytes go from socket to socket by splice(2) through a pipe that is borrowed while it holds
+ * something. A small amount is cheaper copied, so each way begins with recv() into a buffer that
+ * all tunnels share and turns to splice() when that buffer was filled.
+ *
+ * The sockets' events are edge-triggered: one epoll_ctl() a socket in its life, or three when its
+ * send buffer was full once. So each way is moved until the sender has nothing (EAGAIN), the
+ * receiver takes nothing (EAGAIN), or its turn is over; in the last case no further edge will
+ * come, and the caller must call again.
+ *
+ * How it ends. The end of one sender, once read and once everything before it was handed over, is
+ * passed on by shutdown(SHUT_WR); the other way lives on. A clean end is never invented: a side
+ * whose socket failed is broken, and then the other side gets what the broken one had sent before
+ * (Linux keeps the receive queue of a reset socket readable) and after that a reset. A socket
+ * that failed in send() has had its error taken, and recv() then says 0: that is why 0 from a
+ * broken side is no end.
+ */
+#include "proxy/tunnel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+
+void tunnel_init(struct tunnel *t)
+{
+	memset(t, 0, sizeof(*t));
+	for (int i = 0; i < 2; i++) {
+		t->side[i].fd = -1;
+		t->way[i].pipe = PIPE_NONE;
+	}
+}
+
+static void way_forget(struct way *w, struct pipepool *pool)
+{
+	free(w->keep);
+	w->keep = NULL;
+	w->keep_off = w->keep_len = w->uncounted = 0;
+	pipepool_drop(pool, &w->pipe);
+	w->held = 0;
+}
+
+void tunnel_clear(struct tunnel *t, struct pipepool *pool)
+{
+	way_forget(&t->way[0], pool);
+	way_forget(&t->way[1], pool);
+}
+
+void side_open(struct side *s, struct event_base *base, int fd, event_callback_fn cb, void *arg)
+{
+	s->fd = fd;
+	s->readable = s->writable = true;
+	s->armed = s->broken = false;
+	event_assign(&s->ev, base, fd, EV_READ | EV_PERSIST | EV_ET, cb, arg);
+	event_add(&s->ev, NULL);
+}
+
+void side_ready(struct side *s, short what)
+{
+	if (what & EV_READ)
+		s->readable = true;
+	if (what & EV_WRITE)
+		s->writable = true;
+}
+
+/* Adding a descriptor to an epoll set reports what is ready already: no edge is lost. */
+void side_want_write(struct side *s)
+{
+	struct event_base *base = event_get_base(&s->ev);
+
+	s->writable = false;
+	if (s->armed)
+		return;
+	s->armed = true;
+	event_del(&s->ev);
+	event_assign(&s->ev, base, s->fd, EV_READ | EV_WRITE | EV_PERSIST | EV_ET,
+		     event_get_callback(&s->ev), event_get_callback_arg(&s->ev));
+	event_add(&s->ev, NULL);
+}
+
+void side_close(struct side *s, bool reset)
+{
+	const struct linger rst = { .l_onoff = 1, .l_linger = 0 };
+
+	if (s->fd < 0)
+		return;
+	event_del(&s->ev);
+	if (reset)
+		(void)setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst));
+	(void)close(s->fd);
+	s->fd = -1;
+	s->readable = s->writable = false;
+}
+
+size_t side_unsent(const struct side *s)
+{
+	int n = 0;
+
+	if (s->fd < 0 || ioctl(s->fd, SIOCOUTQ, &n) < 0 || n < 0)
+		return 0;
+	return (size_t)n;
+}
+
+void tunnel_keep(struct tunnel *t, unsigned i, const void *p, size_t n, size_t uncounted)
+{
+	struct way *w = &t->way[i];
+
+	if (n == 0)
+		return;
+	w->keep = xreallocarray(w->keep, w->keep_len + n, 1);
+	memcpy(w->keep + w->keep_len, p, n);
+	w->keep_len += (uint32_t)n;
+	w->uncounted += (uint32_t)uncounted;
+}
+
+static void side_failed(struct side *s)
+{
+	s->broken = true;
+	s->readable = true; /* what came before the error is still to be read */
+}
+
+/* After a failed send(): false if the receiver is only full. */
+static bool send_failed(struct side *to)
+{
+	if (errno == EAGAIN || errno == EINTR) {
+		if (errno == EAGAIN)
+			side_want_write(to);
+		return false;
+	}
+	side_failed(to);
+	return true;
+}
+
+static void count(struct way *w, size_t n)
+{
+	size_t ours = n < w->uncounted ? n : w->uncounted;
+
+	w->uncounted -= (uint32_t)ours;
+	w->bytes += n - ours;
+}
+
+static void flush_keep(struct way *w, struct side *to)
+{
+	ssize_t n = send(to->fd, w->keep + w->keep_off, w->keep_len - w->keep_off, MSG_NOSIGNAL);
+
+	if (n < 0) {
+		send_failed(to);
+		return;
+	}
+	count(w, (size_t)n);
+	w->keep_off += (uint32_t)n;
+	if (w->keep_off == w->keep_len) {
+		free(w->keep);
+		w->keep = NULL;
+		w->keep_off = w->keep_len = 0;
+	}
+}
+
+static void flush_pipe(struct way *w, struct side *to)
+{
+	ssize_t n =
+		splice(w->pipe.rd, NULL, to->fd, NULL, w->held, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+	if (n <= 0) {
+		if (n == 0)
+			errno = EPIPE; /* cannot be: the pipe holds something */
+		send_failed(to);
+		return;
+	}
+	w->held -= (size_t)n;
+	w->bytes += (size_t)n;
+}
+
+bool way_flush(struct way *w, struct side *to)
+{
+	while ((w->keep || w->held) && to->writable && !to->broken) {
+		if (w->keep)
+			flush_keep(w, to);
+		else
+			flush_pipe(w, to);
+	}
+	return !w->keep && !w->held;
+}
+
+/* The receive queue is empty, or the sender has ended or failed. */
+static void read_stopped(struct way *w, struct side *from, ssize_t n)
+{
+	if (n < 0 && errno == EINTR)
+		return;
+	from->readable = false;
+	if (n == 0)
+		w->eof = !from->broken;
+	else if (errno != EAGAIN)
+		from->broken = true;
+}
+
+void way_send(struct way *w, struct side *to, const void *p, size_t n)
+{
+	ssize_t sent = to->writable ? send(to->fd, p, n, MSG_NOSIGNAL) : 0;
+
+	if (sent < 0) {
+		if (send_failed(to))
+			return;
+		sent = 0;
+	}
+	w->bytes += (size_t)sent;
+	if ((size_t)sent == n)
+		return;
+	w->keep_off = 0;
+	w->keep_len = (uint32_t)(n - (size_t)sent);
+	w->keep = xmalloc(w->keep_len);
+	memcpy(w->keep, (const uint8_t *)p + sent, w->keep_len);
+}
+
+/* Return: bytes taken from the sender. */
+static size_t copy(struct way *w, struct side *from, struct side *to, uint8_t *scratch)
+{
+	ssize_t n = recv(from->fd, scratch, TUNNEL_COPY, 0);
+
+	if (n <= 0) {
+		read_stopped(w, from, n);
+		return 0;
+	}
+	way_send(w, to, scratch, (size_t)n);
+	w->bulk = n == TUNNEL_COPY;
+	return (size_t)n;
+}
+
+/* The pipe is empty: EAGAIN can only mean the socket. */
+ssize_t way_fill(struct way *w, struct side *from, size_t max)
+{
+	ssize_t n =
+		splice(from->fd, NULL, w->pipe.wr, NULL, max < w->pipe.size ? max : w->pipe.size,
+		       SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+
+	if (n > 0)
+		w->held = (size_t)n;
+	return n;
+}
+
+static size_t fill(struct way *w, struct side *from)
+{
+	ssize_t n = way_fill(w, from, SIZE_MAX);
+
+	if (n > 0)
+		return (size_t)n;
+	read_stopped(w, from, n);
+	return 0;
+}
+
+/* Return: true if the turn was used up. */
+static bool move(struct tunnel *t, unsigned i, struct pipepool *pool, uint8_t *scratch)
+{
+	struct side *from = &t->side[i];
+	struct side *to = &t->side[1 - i];
+	struct way *w = &t->way[i];
+	size_t moved = 0;
+
+	while (way_flush(w, to) && from->readable && !w->eof && !to->broken &&
+	       moved < TUNNEL_TURN) {
+		if (w->bulk && (w->pipe.rd >= 0 || pipepool_get(pool, &w->pipe)))
+			moved += fill(w, from);
+		else
+			moved += copy(w, from, to, scratch);
+	}
+	if (to->broken) {
+		way_forget(w, pool);
+		return false;
+	}
+	if (w->held == 0)
+		pipepool_put(pool, &w->pipe);
+	if (moved < TUNNEL_COPY)
+		w->bulk = false;
+	if (w->eof && !w->done && !w->keep && !w->held) {
+		w->done = true;
+		(void)shutdown(to->fd, SHUT_WR);
+	}
+	return moved >= TUNNEL_TURN && from->readable;
+}
+
+/*
+ * A side whose end was read gives no sign in recv() when it is reset later, and if there is
+ * nothing to send, not in send() either.
+ */
+static void look_for_error(struct side *s)
+{
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	s->readable = false;
+	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err)
+		s->broken = true;
+}
+
+static bool delivered(const struct tunnel *t, unsigned i)
+{
+	const struct way *w = &t->way[i];
+
+	return t->side[1 - i].broken || (!w->keep && !w->held && (!t->side[i].readable || w->eof));
+}
+
+enum tunnel_status tunnel_pump(struct tunnel *t, struct pipepool *pool, uint8_t *scratch)
+{
+	bool again = false;
+
+	for (unsigned i = 0; i < 2; i++) {
+		if (t->way[i].eof && t->side[i].readable && !t->side[i].broken)
+			look_for_error(&t->side[i]);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		again |= move(t, i, pool, scratch);
+	if (t->way[0].done && t->way[1].done)
+		return TUNNEL_DONE;
+	/* The second move may have broken what the first one reads from. */
+	if (t->side[0].broken && !again)
+		again |= move(t, 0, pool, scratch);
+	for (unsigned i = 0; i < 2; i++) {
+		if (t->side[i].broken && delivered(t, i))
+			return TUNNEL_CUT;
+	}
+	return again ? TUNNEL_AGAIN : TUNNEL_WAIT;
+}

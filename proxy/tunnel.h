@@ -1,0 +1,119 @@
+/*
+ * tunnel.h - bytes between two stream sockets, in both directions
+ *
+ * No loop and no policy: whoever owns the sockets' events tells what became ready and calls
+ * tunnel_pump(). A tunnel without pending bytes owns no pipe and no buffer.
+ */
+#ifndef PROXY_TUNNEL_H
+#define PROXY_TUNNEL_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proxy/pipepool.h"
+
+#define TUNNEL_TURN (1024 * 1024) /* bytes moved one way before others have their turn */
+#define TUNNEL_COPY (16 * 1024)	  /* bytes; less than this at a time is copied, not spliced */
+
+/**
+ * struct side - one socket and what is known of it
+ * @ev: edge-triggered and persistent, EV_READ; EV_WRITE joins at the first full send buffer
+ * @fd: the socket, -1 when there is none
+ * @readable, @writable: worth trying; cleared by EAGAIN, set by the event
+ * @armed: @ev waits for EV_WRITE too
+ * @broken: an error was seen: what was sent to it last may be lost
+ */
+struct side {
+	struct event ev;
+	int fd;
+	bool readable, writable, armed, broken;
+};
+
+/**
+ * struct way - one direction, from side[i] to side[1 - i]
+ * @keep: bytes to be sent before anything else, @keep_off of @keep_len sent, or NULL
+ * @pipe: holds @held bytes, or PIPE_NONE
+ * @bytes: payload handed to the receiver's kernel
+ * @uncounted: so many of the bytes in @keep are ours and no payload
+ * @bulk: the last turn moved much: splice at once
+ * @eof: the sender's end was read
+ * @done: and passed on
+ */
+struct way {
+	uint8_t *keep;
+	uint32_t keep_off, keep_len;
+	struct pipe pipe;
+	size_t held;
+	uint64_t bytes;
+	uint32_t uncounted;
+	bool bulk, eof, done;
+};
+
+/** struct tunnel - side[0] is the client, way[0] leads upstream */
+struct tunnel {
+	struct side side[2];
+	struct way way[2];
+};
+
+/** enum tunnel_status - what is to be done after a turn */
+enum tunnel_status {
+	TUNNEL_WAIT,  /* nothing until the next event */
+	TUNNEL_AGAIN, /* a turn was used up, more could be moved: call again soon */
+	TUNNEL_DONE,  /* both ends were read and passed on: close */
+	TUNNEL_CUT,   /* one side is broken and what it sent is delivered: reset the other */
+};
+
+/** tunnel_init() - no sockets, nothing pending. */
+void tunnel_init(struct tunnel *t);
+
+/** tunnel_clear() - give up what is pending; the sockets are closed by their owner. */
+void tunnel_clear(struct tunnel *t, struct pipepool *pool);
+
+/**
+ * side_open() - take a connected non-blocking socket
+ * @cb: told of edges; it calls side_ready() first
+ */
+void side_open(struct side *s, struct event_base *base, int fd, event_callback_fn cb, void *arg);
+
+/** side_ready() - note what the event said. */
+void side_ready(struct side *s, short what);
+
+/** side_want_write() - after a short send: have EV_WRITE reported, from now on. */
+void side_want_write(struct side *s);
+
+/** side_close() - close the socket; with @reset the peer gets an RST, never a clean end. */
+void side_close(struct side *s, bool reset);
+
+/** side_unsent() - bytes that the peer has not acknowledged; 0 when unknown. */
+size_t side_unsent(const struct side *s);
+
+/**
+ * tunnel_keep() - bytes that go before whatever comes from the sender
+ * @i: the way
+ * @uncounted: how many of them, from the first on, are no payload
+ *
+ * May be called more than once; the bytes are copied and queue up.
+ */
+void tunnel_keep(struct tunnel *t, unsigned i, const void *p, size_t n, size_t uncounted);
+
+/** way_flush() - hand over what is pending to @to. Return: true when nothing is pending. */
+bool way_flush(struct way *w, struct side *to);
+
+/** way_send() - nothing is pending: send, and keep what is not taken. A failure breaks @to. */
+void way_send(struct way *w, struct side *to, const void *p, size_t n);
+
+/**
+ * way_fill() - nothing is pending: take at most @max bytes from @from into the way's pipe
+ *
+ * Return: as splice(2): 0 at the end, -1 with errno (EAGAIN: @from has nothing).
+ */
+ssize_t way_fill(struct way *w, struct side *from, size_t max);
+
+/** tunnel_pump() - move what can be moved. @scratch: TUNNEL_COPY bytes shared by all tunnels. */
+enum tunnel_status tunnel_pump(struct tunnel *t, struct pipepool *pool, uint8_t *scratch);
+
+#endif

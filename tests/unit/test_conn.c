@@ -1,0 +1,480 @@
+/* The connection from accept to tunnel: ways in, refusals, early data, asking, the end. */
+#include "tests/support/proxyworld.h"
+
+#include "proxy/conn.h"
+#include "proxy/limits.h"
+
+static int setup(void **state)
+{
+	*state = world_start();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	world_stop(*state);
+	return 0;
+}
+
+static void echo(int fd, void *arg)
+{
+	char buf[65536];
+	ssize_t n;
+
+	(void)arg;
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0 && send_all(fd, buf, (size_t)n))
+		;
+	close(fd);
+}
+
+static void test_each_way_in_reaches_an_allowed_origin(void **state)
+{
+	struct world *w = *state;
+	struct origin *o = origin_start(echo, NULL);
+	char buf[6] = { 0 };
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	for (int in = 0; in < IN_NUM; in++) {
+		int fd = open_tunnel(w, (enum way_in)in, o->port);
+
+		assert_true(send_all(fd, "hello", 5));
+		assert_true(recv_all(fd, buf, 5));
+		assert_string_equal(buf, "hello");
+		close(fd);
+	}
+	assert_int_equal(atomic_load(&o->accepts), IN_NUM);
+	eventually(world_count(w, PROXY_EVENT_CLOSE, CODE_OK) == IN_NUM);
+	assert_int_equal(world_count(w, PROXY_EVENT_DECISION, CODE_OK), IN_NUM);
+	assert_true(w->told[0].has_rule);
+	for (size_t i = 0; i < w->ntold; i++) {
+		if (w->told[i].kind != PROXY_EVENT_CLOSE)
+			continue;
+		assert_int_equal(w->told[i].up, 5);
+		assert_int_equal(w->told[i].down, 5);
+		assert_string_equal(w->told[i].reason, "eof");
+		assert_int_equal(w->told[i].addr.family, AF_INET);
+	}
+	origin_stop(o);
+}
+
+static void test_each_way_in_by_name(void **state)
+{
+	static const enum way_in ways[] = { IN_CONNECT, IN_SOCKS5_NAME, IN_SOCKS4A };
+	struct world *w = *state;
+	struct origin *o = origin_start(echo, NULL);
+	char buf[6] = { 0 };
+	int fd;
+
+	world_allow(w, "good.example");
+	world_allow_port(w, "127.0.0.1", o->port);
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		assert_int_equal(try_tunnel(w, ways[i], "good.example", o->port, &fd), 0);
+		assert_true(send_all(fd, "hello", 5));
+		assert_true(recv_all(fd, buf, 5));
+		close(fd);
+		assert_int_not_equal(try_tunnel(w, ways[i], "other.example", o->port, &fd), 0);
+		close(fd);
+	}
+	assert_int_equal(atomic_load(&o->accepts), ARRAY_SIZE(ways));
+	origin_stop(o);
+}
+
+static void test_each_way_in_refuses_an_unlisted_port(void **state)
+{
+	static const int expect[IN_NUM] = { 403, 2, 2, 0x5b, 0x5b };
+	struct world *w = *state;
+	struct origin *allowed = origin_start(echo, NULL);
+	struct origin *canary = origin_start(echo, NULL);
+	char rest[16];
+	int fd;
+
+	world_allow_port(w, "127.0.0.1", allowed->port);
+	for (int in = 0; in < IN_NUM; in++) {
+		int got = try_tunnel(w, (enum way_in)in, "127.0.0.1", canary->port, &fd);
+
+		assert_int_equal(got, expect[in]);
+		/* the body of the 403, and then a clean end */
+		if (in != IN_CONNECT)
+			assert_int_equal(recv_rest(fd, rest, sizeof(rest)), 0);
+		close(fd);
+		close(open_tunnel(w, (enum way_in)in, allowed->port));
+	}
+	assert_int_equal(atomic_load(&canary->accepts), 0);
+	assert_int_equal(world_count(w, PROXY_EVENT_DECISION, CODE_LOOPBACK), IN_NUM);
+	origin_stop(canary);
+	origin_stop(allowed);
+}
+
+static void test_allowed_name_that_leads_to_loopback_is_refused(void **state)
+{
+	struct world *w = *state;
+	struct origin *canary = origin_start(echo, NULL);
+	int fd;
+
+	world_allow(w, "*.wild.example");
+	assert_int_equal(try_tunnel(w, IN_CONNECT, "lure.wild.example", canary->port, &fd), 403);
+	close(fd);
+	assert_int_equal(atomic_load(&canary->accepts), 0);
+	assert_int_equal(world_count(w, PROXY_EVENT_DECISION, CODE_LOOPBACK), 1);
+	/* the same name once that very address is listed */
+	world_allow_port(w, "127.0.0.1", canary->port);
+	assert_int_equal(try_tunnel(w, IN_CONNECT, "lure.wild.example", canary->port, &fd), 0);
+	close(fd);
+	origin_stop(canary);
+}
+
+static void test_dead_target_is_said_before_the_tunnel(void **state)
+{
+	static const int expect[IN_NUM] = { 502, 5, 5, 0x5b, 0x5b };
+	struct world *w = *state;
+	uint16_t port;
+	int fd = listen_loopback(&port);
+
+	close(fd);
+	world_allow_port(w, "127.0.0.1", port);
+	for (int in = 0; in < IN_NUM; in++) {
+		assert_int_equal(try_tunnel(w, (enum way_in)in, "127.0.0.1", port, &fd),
+				 expect[in]);
+		close(fd);
+	}
+	assert_int_equal(world_count(w, PROXY_EVENT_DECISION, CODE_CONNECT_FAILED), IN_NUM);
+	assert_int_equal(world_count(w, PROXY_EVENT_CLOSE, CODE_OK), 0);
+}
+
+static void test_refusal_is_whole_and_names_the_remedy(void **state)
+{
+	struct world *w = *state;
+	static const char req[] = "CONNECT example.com:443 HTTP/1.1\r\n\r\n";
+	char reply[4096];
+	int fd = dial_port(w->port);
+
+	assert_true(send_all(fd, req, sizeof(req) - 1));
+	assert_true(recv_rest(fd, reply, sizeof(reply)) > 0);
+	assert_ptr_equal(strstr(reply, "HTTP/1.1 403 "), reply);
+	assert_non_null(strstr(reply, "\r\nSbx-Net-Code: not-listed\r\n"));
+	assert_non_null(strstr(reply, "\r\nConnection: close\r\n"));
+	assert_non_null(strstr(reply, "example.com:443"));
+	assert_non_null(strstr(reply, "--allow example.com:443"));
+	close(fd);
+}
+
+/* what follows a refused CONNECT is not served. */
+static void test_request_behind_a_refused_connect_is_not_served(void **state)
+{
+	struct world *w = *state;
+	struct origin *o = origin_start(echo, NULL);
+	char req[256], reply[4096];
+	int fd = dial_port(w->port);
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	(void)snprintf(req, sizeof(req),
+		       "CONNECT example.com:443 HTTP/1.1\r\n\r\n"
+		       "GET http://127.0.0.1:%u/ HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n",
+		       o->port, o->port);
+	assert_true(send_all(fd, req, strlen(req)));
+	assert_true(recv_rest(fd, reply, sizeof(reply)) > 0);
+	assert_null(strstr(reply + 1, "HTTP/1.1 "));
+	assert_int_equal(atomic_load(&o->accepts), 0);
+	close(fd);
+	origin_stop(o);
+}
+
+struct received {
+	pthread_mutex_t lock;
+	char bytes[256 * 1024];
+	size_t n;
+};
+
+static void collect(int fd, void *arg)
+{
+	struct received *r = arg;
+	ssize_t n;
+
+	for (;;) {
+		char buf[4096];
+
+		n = recv(fd, buf, sizeof(buf), 0);
+		if (n <= 0)
+			break;
+		pthread_mutex_lock(&r->lock);
+		if (r->n + (size_t)n <= sizeof(r->bytes))
+			memcpy(r->bytes + r->n, buf, (size_t)n);
+		r->n += (size_t)n;
+		pthread_mutex_unlock(&r->lock);
+	}
+	close(fd);
+}
+
+static size_t received(struct received *r)
+{
+	size_t n;
+
+	pthread_mutex_lock(&r->lock);
+	n = r->n;
+	pthread_mutex_unlock(&r->lock);
+	return n;
+}
+
+/* Q-055, S-002: glued to the request, delivered once; and byte by byte the same. */
+static void test_early_data_arrives_once(void **state)
+{
+	struct world *w = *state;
+	struct received r = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct origin *o = origin_start(collect, &r);
+	uint8_t req[600];
+	size_t total = 0;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	for (int in = 0; in < IN_NUM; in++) {
+		size_t n = request_bytes((enum way_in)in, "127.0.0.1", o->port, req);
+		int fd;
+
+		memcpy(req + n, "early-data", 10);
+		for (int bytewise = 0; bytewise < 2; bytewise++) {
+			fd = dial_port(w->port);
+			if (bytewise) {
+				for (size_t i = 0; i < n + 10; i++)
+					assert_true(send_all(fd, req + i, 1));
+			} else {
+				assert_true(send_all(fd, req, n + 10));
+			}
+			assert_int_equal(read_answer(fd, (enum way_in)in), 0);
+			assert_true(send_all(fd, "+late", 5));
+			close(fd);
+			total += 15;
+			eventually(received(&r) >= total);
+		}
+	}
+	origin_stop(o);
+	assert_int_equal(received(&r), total);
+	for (size_t i = 0; i < total; i += 15)
+		assert_memory_equal(r.bytes + i, "early-data+late", 15);
+}
+
+/* While nobody has answered, no byte and no connection; more than the bound is not read. */
+static void test_ask_holds_the_connection(void **state);
+
+static void answer_job(struct world *w, void *arg)
+{
+	struct decision d = { .verdict = *(enum verdict *)arg, .code = CODE_OK };
+	proxy_ask_cb *cb = w->ask_cb;
+
+	if (d.verdict == VERDICT_DENY)
+		d.code = CODE_ASKED_NO;
+	w->ask_cb = NULL;
+	cb(w->ask_arg, &d);
+}
+
+static void unknown_job(struct world *w, void *arg)
+{
+	policy_set_unknown(w->policy, *(enum verdict *)arg);
+}
+
+/* A name that is not listed, at an address that is. */
+static int ask_for(struct world *w, struct origin *o)
+{
+	enum verdict ask = VERDICT_ASK;
+	uint8_t req[512];
+	size_t n = request_bytes(IN_CONNECT, "good.example", o->port, req);
+	int fd = dial_port(w->port);
+	int before = atomic_load(&w->asked);
+
+	world_call(w, unknown_job, &ask);
+	assert_true(send_all(fd, req, n));
+	eventually(atomic_load(&w->asked) == before + 1);
+	return fd;
+}
+
+static void test_ask_holds_the_connection(void **state)
+{
+	struct world *w = *state;
+	struct received r = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct origin *o = origin_start(collect, &r);
+	enum verdict verdict = VERDICT_ALLOW;
+	char byte;
+	int fd;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	fd = ask_for(w, o);
+	assert_true(send_all(fd, "early", 5));
+	assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(atomic_load(&o->accepts), 0);
+	world_call(w, answer_job, &verdict);
+	assert_int_equal(read_answer(fd, IN_CONNECT), 0);
+	eventually(received(&r) == 5);
+	close(fd);
+	origin_stop(o);
+}
+
+static void test_ask_answered_no_is_refused(void **state)
+{
+	struct world *w = *state;
+	struct origin *o = origin_start(echo, NULL);
+	enum verdict verdict = VERDICT_DENY;
+	int fd;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	fd = ask_for(w, o);
+	world_call(w, answer_job, &verdict);
+	assert_int_equal(read_answer(fd, IN_CONNECT), 403);
+	close(fd);
+	assert_int_equal(atomic_load(&o->accepts), 0);
+	assert_int_equal(world_count(w, PROXY_EVENT_DECISION, CODE_ASKED_NO), 1);
+	origin_stop(o);
+}
+
+static void test_ask_is_withdrawn_when_the_client_leaves(void **state)
+{
+	struct world *w = *state;
+	struct origin *o = origin_start(echo, NULL);
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	close(ask_for(w, o));
+	eventually(atomic_load(&w->withdrawn) == 1);
+	close_reset(ask_for(w, o));
+	eventually(atomic_load(&w->withdrawn) == 2);
+	eventually(world_nconns(w) == 0);
+	assert_int_equal(atomic_load(&o->accepts), 0);
+	origin_stop(o);
+}
+
+static void free_session_job(struct world *w, void *arg)
+{
+	(void)arg;
+	session_free(w->session);
+}
+
+static void test_session_free_resets_what_lives(void **state)
+{
+	struct world *w = *state;
+	struct origin *o = origin_start(echo, NULL);
+	int tunnel, asking, half;
+	char byte;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	asking = ask_for(w, o);
+	tunnel = open_tunnel(w, IN_CONNECT, o->port);
+	half = dial_port(w->port);
+	assert_true(send_all(half, "CONN", 4));
+	eventually(world_nconns(w) == 3);
+	world_call(w, free_session_job, NULL);
+	assert_int_equal(recv(tunnel, &byte, 1, 0), -1);
+	assert_int_equal(errno, ECONNRESET);
+	assert_int_equal(recv(asking, &byte, 1, 0), -1);
+	assert_int_equal(recv(half, &byte, 1, 0), -1);
+	assert_int_equal(atomic_load(&w->withdrawn), 1);
+	close(tunnel);
+	close(asking);
+	close(half);
+	origin_stop(o);
+}
+
+static void recheck_job(struct world *w, void *arg)
+{
+	struct entry *e = arg;
+	struct error err;
+
+	if (policy_add(w->policy, e->list, e->pattern, "--deny", 0, NULL, &err) < 0)
+		abort();
+	session_recheck(w->session);
+}
+
+static void test_recheck_resets_what_is_refused_now(void **state)
+{
+	struct world *w = *state;
+	struct origin *a = origin_start(echo, NULL);
+	struct origin *b = origin_start(echo, NULL);
+	char pattern[64], buf[2];
+	struct entry e = { .list = LIST_DENY, .pattern = pattern };
+	int fda, fdb;
+
+	world_allow_port(w, "127.0.0.1", a->port);
+	world_allow_port(w, "127.0.0.1", b->port);
+	fda = open_tunnel(w, IN_CONNECT, a->port);
+	fdb = open_tunnel(w, IN_CONNECT, b->port);
+	(void)snprintf(pattern, sizeof(pattern), "127.0.0.1:%u", a->port);
+	world_call(w, recheck_job, &e);
+	assert_int_equal(recv(fda, buf, 1, 0), -1);
+	assert_int_equal(errno, ECONNRESET);
+	assert_true(send_all(fdb, "x", 1));
+	assert_true(recv_all(fdb, buf, 1));
+	close(fda);
+	close(fdb);
+	origin_stop(a);
+	origin_stop(b);
+}
+
+/* The process lives on, whatever a client does in the middle of it. */
+static void test_reset_storm_leaks_nothing(void **state)
+{
+	struct world *w = *state;
+	struct origin *o = origin_start(echo, NULL);
+	uint8_t req[512];
+	size_t n, before;
+	int fd;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	close(open_tunnel(w, IN_CONNECT, o->port));
+	eventually(world_nconns(w) == 0 && atomic_load(&o->busy) == 0);
+	before = count_fds();
+	for (int i = 0; i < 400; i++) {
+		n = request_bytes((enum way_in)(i % IN_NUM), "127.0.0.1", o->port, req);
+		fd = dial_port(w->port);
+		assert_true(send_all(fd, req, i % 3 ? n : n / 2));
+		if (i % 7 == 0)
+			(void)read_answer(fd, (enum way_in)(i % IN_NUM));
+		if (i % 2)
+			close_reset(fd);
+		else
+			close(fd);
+	}
+	eventually(world_nconns(w) == 0 && atomic_load(&o->busy) == 0);
+	eventually(count_fds() <= before);
+	close(open_tunnel(w, IN_CONNECT, o->port));
+	origin_stop(o);
+}
+
+static void test_greeting_without_a_method_is_answered_ff(void **state)
+{
+	struct world *w = *state;
+	char reply[8];
+	int fd = dial_port(w->port);
+
+	assert_true(send_all(fd, "\5\1\2", 3));
+	assert_int_equal(recv_rest(fd, reply, sizeof(reply)), 2);
+	assert_memory_equal(reply, "\5\377", 2);
+	close(fd);
+}
+
+static void test_size_of_an_idle_connection(void **state)
+{
+	(void)state;
+	/* and what malloc and libevent add for two descriptors */
+	assert_true(sizeof(struct conn) <= 960);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_each_way_in_reaches_an_allowed_origin),
+		T(test_each_way_in_by_name),
+		T(test_each_way_in_refuses_an_unlisted_port),
+		T(test_allowed_name_that_leads_to_loopback_is_refused),
+		T(test_dead_target_is_said_before_the_tunnel),
+		T(test_refusal_is_whole_and_names_the_remedy),
+		T(test_request_behind_a_refused_connect_is_not_served),
+		T(test_early_data_arrives_once),
+		T(test_ask_holds_the_connection),
+		T(test_ask_answered_no_is_refused),
+		T(test_ask_is_withdrawn_when_the_client_leaves),
+		T(test_session_free_resets_what_lives),
+		T(test_recheck_resets_what_is_refused_now),
+		T(test_reset_storm_leaks_nothing),
+		T(test_greeting_without_a_method_is_answered_ff),
+		cmocka_unit_test(test_size_of_an_idle_connection),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
