@@ -189,7 +189,7 @@ rm "$world/bin/dpkg-query" "$world/bin/apt-get"
 touch "$world/cmake-is-broken"
 boot run true
 expect status "$status" 125
-expect stderr "$err" '*cmake failed*libevent-dev*'
+expect stderr "$err" '*libevent-dev*cmake failed*'
 
 case_name='an alternative is installed'
 new_world
