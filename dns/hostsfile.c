@@ -45,12 +45,10 @@ struct table {
  * struct hostsfile - a table and the file it was read from
  * @path: NULL for text without a file
  * @seen: the file's identity at the last reading; st_ino 0 when there was none
- * @warned: a failed reading has been logged
  */
 struct hostsfile {
 	char *path;
 	struct stat seen;
-	bool warned;
 	struct hash_key key;
 	struct table table;
 };
@@ -255,16 +253,14 @@ void hostsfile_refresh(struct hostsfile *h)
 	}
 	if (same_file(&st, &h->seen))
 		return;
+	h->seen = st; /* also when it fails: one try, and one warning, for each change */
 	if (read_table(h, &t, &st, &err)) {
-		if (!h->warned)
-			log_warn("%s; its old contents stay in force", err.msg);
-		h->warned = true;
+		log_warn("%s; its old contents stay in force", err.msg);
 		return;
 	}
 	table_clear(&h->table);
 	h->table = t;
 	h->seen = st;
-	h->warned = false;
 }
 
 static bool already(const struct addr *v, size_t n, const struct addr *a)

@@ -37,7 +37,7 @@ void hostsfile_close(struct hostsfile *h);
 /**
  * hostsfile_refresh() - read the file again if its identity, size or time have changed
  *
- * If it cannot be read then, or is too large, what was known stays and a warning is logged once.
+ * If it cannot be read then, or is too large, what was known stays and a warning is logged.
  */
 void hostsfile_refresh(struct hostsfile *h);
 

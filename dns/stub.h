@@ -1,0 +1,61 @@
+/*
+ * stub.h - the name server inside the sandbox: answers everything itself, asks nobody
+ *
+ * Sockets of the sandbox's network namespace are given in; whichever address a client asks, the
+ * answer comes from there. A name that the policy allows, or would ask about, gets an address of
+ * fakeip.h. No query ever leaves the machine from here.
+ */
+#ifndef DNS_STUB_H
+#define DNS_STUB_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "policy/hostname.h"
+
+#define STUB_TTL	  10	/* seconds: a later refusal is soon seen; asking again is cheap */
+#define STUB_NEGATIVE_TTL 1	/* seconds: a name that is allowed now must not stay away */
+#define STUB_RATE	  20000 /* questions a second, UDP and TCP; more wait in the kernel */
+#define STUB_BATCH	  64	/* datagrams a wake-up, so that connections get their turn */
+#define STUB_TCP_MAX	  64	/* connections; the longest idle one makes room */
+#define STUB_TCP_IDLE_MS  (10 * 1000)
+
+struct event_base;
+struct fakeip;
+struct stub;
+
+/** enum stub_answer - what the policy says about a name, before any port is known */
+enum stub_answer {
+	STUB_DENY,  /* NXDOMAIN */
+	STUB_ALLOW, /* allowed, or to be asked about when a connection comes: an address */
+};
+
+/** typedef stub_decide - called once for each question; must not free the stub */
+typedef enum stub_answer stub_decide(void *arg, const struct hostname *name);
+
+/**
+ * stub_new() - a name server without sockets
+ * @names: not owned; must outlive the stub
+ * @decide: never called for localhost and for reverse names, which are answered here
+ */
+struct stub *stub_new(struct event_base *base, struct fakeip *names, stub_decide *decide,
+		      void *arg);
+
+/** stub_free() - closes its sockets and connections; NULL is allowed. */
+void stub_free(struct stub *s);
+
+/**
+ * stub_add_udp() - answer on a bound UDP socket, IPv4 or IPv6
+ * @fd: taken over in any case; made non-blocking
+ *
+ * Return: 0, or -1 with @err.
+ */
+int stub_add_udp(struct stub *s, int fd, struct error *err);
+
+/** stub_add_tcp() - the same for a listening TCP socket. */
+int stub_add_tcp(struct stub *s, int fd, struct error *err);
+
+/** stub_connections() - how many TCP connections are open. */
+size_t stub_connections(const struct stub *s);
+
+#endif
