@@ -69,6 +69,8 @@ new_world() {
 	END
 	fake ninja <<-'END'
 		echo "ninja $*" >>"$WORLD/log"
+		[ ! -e "$WORLD/source-is-broken" ] || { echo 'error: x.c'; exit 1; }
+		[ "$1" = -C ] || echo 'ninja: no work to do.'
 		while [ "$1" != -C ]; do shift; done
 		mkdir -p "$2/cli"
 		printf '%s\n' '#!/bin/sh' 'printf "[%s]" "$@"' 'cat' 'exit 7' >"$2/cli/sbx-net"
@@ -190,6 +192,22 @@ touch "$world/cmake-is-broken"
 boot run true
 expect status "$status" 125
 expect stderr "$err" '*libevent-dev*cmake failed*'
+
+case_name='the build fails'
+new_world
+install_everything
+touch "$world/source-is-broken"
+boot run true
+expect status "$status" 125
+expect stdout "$out" ''
+expect stderr "$err" '*error: x.c*the build failed*'
+rm "$world/source-is-broken"
+boot run --allow 'a b' -- true
+expect_run
+touch "$world/source-is-broken"
+boot run --allow 'a b' -- true
+expect status "$status" 125
+expect stderr "$err" '*error: x.c*the build failed*'
 
 case_name='an alternative is installed'
 new_world
