@@ -17,6 +17,8 @@
 const struct command command_table[] = {
 	{ "run", FOR_RUN, "[OPTION]... [--] COMMAND [ARG]...",
 	  "run COMMAND confined; its exit status is ours", run_main },
+	{ "connect", 0, "HOST PORT", "inside a run: stdin and stdout to HOST:PORT (ssh ProxyCommand)",
+	  connect_main },
 };
 const size_t command_count = ARRAY_SIZE(command_table);
 

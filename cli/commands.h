@@ -15,6 +15,9 @@
 /** run_main() - `sbx-net run`: run a command confined; its exit status is ours. */
 int run_main(int argc, char **argv);
 
+/** connect_main() - `sbx-net connect HOST PORT`: stdin and stdout to a target, inside a run. */
+int connect_main(int argc, char **argv);
+
 /**
  * struct command - one command
  * @name: how it is typed

@@ -2,8 +2,6 @@
 
 #include <errno.h>
 
-#include "policy/listfile.h"
-
 /* Which list an option's value joins. */
 static int add_rule(struct policy *p, const struct option_value *v, struct error *err)
 {
@@ -16,10 +14,6 @@ static int add_rule(struct policy *p, const struct option_value *v, struct error
 		return policy_add(p, LIST_ONLY, v->value, v->option, 0, NULL, err);
 	case OPT_ALLOW_PRIVATE:
 		return policy_add(p, LIST_PRIVATE, v->value, v->option, 0, NULL, err);
-	case OPT_ALLOW_LIST:
-		return listfile_load(p, LIST_ALLOW, v->value, err);
-	case OPT_DENY_LIST:
-		return listfile_load(p, LIST_DENY, v->value, err);
 	default:
 		return error_set(err, ENOTSUP, "%s %s", v->option, v->value);
 	}

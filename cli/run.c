@@ -34,8 +34,6 @@
 
 #define EXIT_ON_DENY 77
 
-extern char **environ;
-
 /* One run. Everything is released by run_clear(), whatever had been made. */
 struct run {
 	struct run_options options;

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "netns/netlink.h"
+#include "netns/tproxy.h"
 
 #define DNS_PORT 53
 #define BACKLOG	 4096 /* net.core.somaxconn of a new namespace */
@@ -39,18 +40,24 @@ static socklen_t fill_sockaddr(struct sockaddr_storage *sa, sa_family_t family, 
 	}
 }
 
+/* Transparent: takes packets for any address (CAP_NET_ADMIN over the namespace). */
+static int set_transparent(int fd, sa_family_t family)
+{
+	const int one = 1;
+
+	if (family == AF_INET6)
+		return setsockopt(fd, IPPROTO_IPV6, IPV6_TRANSPARENT, &one, sizeof(one));
+	return setsockopt(fd, IPPROTO_IP, IP_TRANSPARENT, &one, sizeof(one));
+}
+
 /*
- * SO_REUSEPORT on all: a listener on the loopback address may stand beside a captured wildcard of
- * the same port, and the more exact one wins. IPV6_V6ONLY: the IPv4 twin has its own socket.
- * The UDP socket must know which nameserver's address a query was sent to, so that the answer
- * can come from there.
+ * IPV6_V6ONLY: the IPv4 twin has its own socket. The UDP socket must know which nameserver's
+ * address a query was sent to, so that the answer can come from there.
  */
 static int set_options(int fd, sa_family_t family, bool udp)
 {
 	const int one = 1;
 
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)) < 0)
-		return -1;
 	if (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) < 0)
 		return -1;
 	if (!udp)
@@ -77,16 +84,21 @@ static int make_socket(sa_family_t family, bool udp, bool any, uint16_t port)
 	return take_fd(&fd);
 }
 
+/* Whether a kind listens on every address rather than on the loopback. */
+static bool on_any(enum netns_kind kind)
+{
+	return kind != NETNS_PROXY && kind != NETNS_FORWARD;
+}
+
 static int add(struct maker *m, enum netns_kind kind, sa_family_t family, uint16_t port,
 	       uint16_t index)
 {
-	bool any = kind != NETNS_PROXY && kind != NETNS_FORWARD;
 	int fd;
 
 	if (m->n == NETNS_LISTENERS_MAX)
 		return error_set(m->err, 0, "too many listeners in the sandbox (at most %d)",
 				 NETNS_LISTENERS_MAX);
-	fd = make_socket(family, kind == NETNS_DNS_UDP, any, port);
+	fd = make_socket(family, kind == NETNS_DNS_UDP, on_any(kind), port);
 	if (fd < 0)
 		return error_set(m->err, errno, "cannot listen on port %u in the sandbox (IPv%d)",
 				 port, family == AF_INET ? 4 : 6);
@@ -100,35 +112,48 @@ static int add(struct maker *m, enum netns_kind kind, sa_family_t family, uint16
 	return 0;
 }
 
-/* A forward of a captured port wins on the loopback; DNS and the proxy have their own sockets. */
+/* DNS, the proxy and forwards have their own sockets; a port is listened on once. */
 static bool is_reserved(const struct netns_plan *plan, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
 		if (plan->ports[k] == plan->ports[i])
 			return true;
+	for (size_t k = 0; k < plan->nforwards; k++)
+		if (plan->forwards[k] == plan->ports[i])
+			return true;
 	return plan->ports[i] == 0 || plan->ports[i] == DNS_PORT ||
 	       plan->ports[i] == NETNS_PROXY_PORT;
 }
 
-static int add_capture(struct maker *m, const struct netns_plan *plan, sa_family_t family)
+/* Listeners for DNS, and in tproxy mode the one that takes every port. */
+static int add_capture(struct maker *m, const struct netns_plan *plan, sa_family_t family,
+		       bool tproxy)
 {
 	if (add(m, NETNS_DNS_UDP, family, DNS_PORT, 0) ||
 	    add(m, NETNS_DNS_TCP, family, DNS_PORT, 0))
 		return -1;
+	if (tproxy) {
+		if (add(m, NETNS_CAPTURE, family, NETNS_CAPTURE_PORT, 0))
+			return -1;
+		if (set_transparent(m->v[m->n - 1].fd, family) < 0)
+			return error_set(m->err, errno, "cannot make a transparent listener");
+		return 0;
+	}
 	for (size_t i = 0; i < plan->nports; i++)
 		if (!is_reserved(plan, i) && add(m, NETNS_CAPTURE, family, plan->ports[i], 0))
 			return -1;
 	return 0;
 }
 
-static int add_family(struct maker *m, const struct netns_plan *plan, sa_family_t family)
+static int add_family(struct maker *m, const struct netns_plan *plan, sa_family_t family,
+		      bool tproxy)
 {
 	if (add(m, NETNS_PROXY, family, NETNS_PROXY_PORT, 0))
 		return -1;
 	for (size_t i = 0; i < plan->nforwards; i++)
 		if (add(m, NETNS_FORWARD, family, plan->forwards[i], (uint16_t)i))
 			return -1;
-	return plan->capture ? add_capture(m, plan, family) : 0;
+	return plan->capture ? add_capture(m, plan, family, tproxy) : 0;
 }
 
 /* Whether this kernel does IPv6 here: it may be left out, or switched off by sysctl. */
@@ -142,7 +167,7 @@ static bool have_ipv6(void)
 static int set_up(const struct netns_plan *plan, struct maker *m)
 {
 	CLEANUP_CLOSE int nl = netlink_open(0);
-	bool ipv6;
+	bool ipv6, tproxy;
 
 	if (nl < 0)
 		return error_set(m->err, errno, "cannot open a netlink socket in the sandbox");
@@ -153,9 +178,10 @@ static int set_up(const struct netns_plan *plan, struct maker *m)
 		return error_set(m->err, errno, "cannot make every IPv4 address local");
 	if (plan->capture && ipv6 && netlink_local_any(nl, AF_INET6) < 0)
 		return error_set(m->err, errno, "cannot make every IPv6 address local");
-	if (add_family(m, plan, AF_INET))
+	tproxy = plan->capture && !plan->no_tproxy && tproxy_install(NETNS_CAPTURE_PORT) == 0;
+	if (add_family(m, plan, AF_INET, tproxy))
 		return -1;
-	return ipv6 ? add_family(m, plan, AF_INET6) : 0;
+	return ipv6 ? add_family(m, plan, AF_INET6, tproxy) : 0;
 }
 
 /*

@@ -14,12 +14,13 @@
 #include "base/error.h"
 
 #define NETNS_PROXY_PORT    3128 /* where the proxy listens inside, on 127.0.0.1 and ::1 */
+#define NETNS_CAPTURE_PORT  3129 /* where captured connections of every port arrive (tproxy.h) */
 #define NETNS_LISTENERS_MAX 512
 
 /** enum netns_kind - what a listener is for; the bridge carries it beside the descriptor */
 enum netns_kind {
 	NETNS_PROXY,   /* 127.0.0.1:3128 and [::1]:3128 */
-	NETNS_CAPTURE, /* 0.0.0.0:port and [::]:port */
+	NETNS_CAPTURE, /* transparent, every port; or 0.0.0.0:port and [::]:port */
 	NETNS_DNS_UDP, /* port 53 */
 	NETNS_DNS_TCP,
 	NETNS_FORWARD, /* a port on the loopback that leads to a fixed target */
@@ -45,12 +46,15 @@ struct netns_listener {
 
 /**
  * struct netns_plan - what to set up
- * @capture: make every address local and listen for @ports and DNS
- * @ports, @nports: TCP ports to capture from the start
+ * @capture: make every address local, capture every TCP port, and listen for DNS
+ * @ports, @nports: TCP ports to capture where the kernel has no nft_tproxy; connections to other
+ *                  ports are then refused
+ * @no_tproxy: do as such a kernel (tests)
  * @forwards, @nforwards: ports of the sandbox's loopback that lead to fixed targets
  */
 struct netns_plan {
 	bool capture;
+	bool no_tproxy;
 	const uint16_t *ports;
 	size_t nports;
 	const uint16_t *forwards;

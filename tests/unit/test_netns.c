@@ -101,16 +101,64 @@ static int in_namespace(int (*body)(void))
 	return WEXITSTATUS(status);
 }
 
+/* A server of the command's own, on the port that it also dials elsewhere. */
+static int own_server(const char *text, uint16_t port)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int s = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	if (inet_pton(AF_INET, text, &in.sin_addr) != 1 ||
+	    bind(s, (struct sockaddr *)&in, sizeof(in)) < 0 || listen(s, 5) < 0) {
+		perror(text);
+		return -1;
+	}
+	return s;
+}
+
+static int body_tproxy(void)
+{
+	struct sockaddr_in closed = { .sin_family = AF_INET, .sin_port = htons(9999) };
+	struct error err;
+	int any, loopback, s = socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(netns_setup(&capture_plan, v, &n, &err) == 0);
+	/* proxy, two forwards, two DNS sockets, one for every captured port; each twice */
+	CHECK(n == 12);
+	any = own_server("0.0.0.0", 5432);
+	loopback = own_server("127.0.0.1", 6379);
+	CHECK(any >= 0 && loopback >= 0);
+	if (check_connect("8.8.8.8", 80, find(NETNS_CAPTURE, AF_INET, NETNS_CAPTURE_PORT)) ||
+	    check_connect("8.8.8.8", 5432, find(NETNS_CAPTURE, AF_INET, NETNS_CAPTURE_PORT)) ||
+	    check_connect("198.18.0.1", 65535, find(NETNS_CAPTURE, AF_INET, NETNS_CAPTURE_PORT)) ||
+	    check_connect("2001:db8::7", 443, find(NETNS_CAPTURE, AF_INET6, NETNS_CAPTURE_PORT)) ||
+	    check_connect("9.9.9.9", 53, find(NETNS_DNS_TCP, AF_INET, 53)) ||
+	    check_connect("127.0.0.1", 5432, any) || check_connect("127.0.0.1", 6379, loopback) ||
+	    check_connect("127.0.0.1", 8080, find(NETNS_FORWARD, AF_INET, 8080)))
+		return 1;
+	/* The loopback stays the command's: nobody listens there, nobody answers. */
+	closed.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CHECK(connect(s, (struct sockaddr *)&closed, sizeof(closed)) < 0 && errno == ECONNREFUSED);
+	return 0;
+}
+
+static void test_setup_captures_every_port(void **state)
+{
+	(void)state;
+	assert_int_equal(in_namespace(body_tproxy), 0);
+}
+
 static int body_capture(void)
 {
+	struct netns_plan plan = capture_plan;
 	struct error err;
 
-	if (netns_setup(&capture_plan, v, &n, &err)) {
+	plan.no_tproxy = true;
+	if (netns_setup(&plan, v, &n, &err)) {
 		(void)fprintf(stderr, "%s\n", err.msg);
 		return 1;
 	}
-	/* proxy, two forwards, two DNS sockets, captured 80, 443, 8080; each for two families */
-	CHECK(n == 16);
+	/* proxy, two forwards, two DNS sockets, captured 80, 443; each for two families */
+	CHECK(n == 14);
 	if (check_connect("127.0.0.1", NETNS_PROXY_PORT,
 			  find(NETNS_PROXY, AF_INET, NETNS_PROXY_PORT)) ||
 	    check_connect("::1", NETNS_PROXY_PORT, find(NETNS_PROXY, AF_INET6, NETNS_PROXY_PORT)))
@@ -119,15 +167,14 @@ static int body_capture(void)
 	    check_connect("2001:db8::7", 443, find(NETNS_CAPTURE, AF_INET6, 443)) ||
 	    check_connect("9.9.9.9", 53, find(NETNS_DNS_TCP, AF_INET, 53)))
 		return 1;
-	/* A forward of a captured port wins on the loopback, and only there. */
+	/* A forward has its port to itself. */
 	if (check_connect("127.0.0.1", 8080, find(NETNS_FORWARD, AF_INET, 8080)) ||
-	    check_connect("::1", 8080, find(NETNS_FORWARD, AF_INET6, 8080)) ||
-	    check_connect("192.0.2.1", 8080, find(NETNS_CAPTURE, AF_INET, 8080)))
+	    check_connect("::1", 8080, find(NETNS_FORWARD, AF_INET6, 8080)))
 		return 1;
 	return 0;
 }
 
-static void test_setup_answers_every_address(void **state)
+static void test_setup_without_tproxy_answers_on_the_given_ports(void **state)
 {
 	(void)state;
 	assert_int_equal(in_namespace(body_capture), 0);
@@ -209,7 +256,8 @@ static void test_too_many_listeners_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_setup_answers_every_address),
+		cmocka_unit_test(test_setup_captures_every_port),
+		cmocka_unit_test(test_setup_without_tproxy_answers_on_the_given_ports),
 		cmocka_unit_test(test_without_capture_nothing_else_is_reachable),
 		cmocka_unit_test(test_dns_socket_tells_the_destination),
 		cmocka_unit_test(test_too_many_listeners_is_an_error),
