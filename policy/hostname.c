@@ -4,11 +4,22 @@
 
 #include "base/cleanup.h"
 
-/* Own tables: tolower() and isdigit() follow the locale (a Turkish I would not match). */
-static char lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
+/*
+ * What each byte becomes: lower case, or 0 where it has no place in a name. Own table: tolower()
+ * follows the locale (a Turkish I would not match).
+ */
+static const char canonical[256] = {
+	['-'] = '-', ['.'] = '.', ['_'] = '_', ['0'] = '0', ['1'] = '1', ['2'] = '2', ['3'] = '3',
+	['4'] = '4', ['5'] = '5', ['6'] = '6', ['7'] = '7', ['8'] = '8', ['9'] = '9', ['A'] = 'a',
+	['B'] = 'b', ['C'] = 'c', ['D'] = 'd', ['E'] = 'e', ['F'] = 'f', ['G'] = 'g', ['H'] = 'h',
+	['I'] = 'i', ['J'] = 'j', ['K'] = 'k', ['L'] = 'l', ['M'] = 'm', ['N'] = 'n', ['O'] = 'o',
+	['P'] = 'p', ['Q'] = 'q', ['R'] = 'r', ['S'] = 's', ['T'] = 't', ['U'] = 'u', ['V'] = 'v',
+	['W'] = 'w', ['X'] = 'x', ['Y'] = 'y', ['Z'] = 'z', ['a'] = 'a', ['b'] = 'b', ['c'] = 'c',
+	['d'] = 'd', ['e'] = 'e', ['f'] = 'f', ['g'] = 'g', ['h'] = 'h', ['i'] = 'i', ['j'] = 'j',
+	['k'] = 'k', ['l'] = 'l', ['m'] = 'm', ['n'] = 'n', ['o'] = 'o', ['p'] = 'p', ['q'] = 'q',
+	['r'] = 'r', ['s'] = 's', ['t'] = 't', ['u'] = 'u', ['v'] = 'v', ['w'] = 'w', ['x'] = 'x',
+	['y'] = 'y', ['z'] = 'z',
+};
 
 static bool is_digit(char c)
 {
@@ -18,11 +29,6 @@ static bool is_digit(char c)
 static bool is_hex(char c)
 {
 	return is_digit(c) || (c >= 'a' && c <= 'f');
-}
-
-static bool is_label_char(char c)
-{
-	return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '_';
 }
 
 static size_t digits(const char *s, size_t n)
@@ -60,7 +66,6 @@ static bool label_ok(const char *s, size_t n)
 
 static bool parse_name(const char *s, size_t n, struct hostname *out)
 {
-	struct hostname h = { 0 };
 	size_t label = 0; /* where the current label starts */
 
 	if (n && s[n - 1] == '.')
@@ -68,20 +73,18 @@ static bool parse_name(const char *s, size_t n, struct hostname *out)
 	if (n == 0 || n > HOSTNAME_MAX)
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		h.s[i] = lower(s[i]);
-		if (h.s[i] == '.') {
-			if (!label_ok(h.s + label, i - label))
+		out->s[i] = canonical[(unsigned char)s[i]];
+		if (!out->s[i])
+			return false;
+		if (out->s[i] == '.') {
+			if (!label_ok(out->s + label, i - label))
 				return false;
 			label = i + 1;
-		} else if (!is_label_char(h.s[i])) {
-			return false;
 		}
 	}
-	if (!label_ok(h.s + label, n - label) || is_number(h.s + label, n - label))
-		return false;
-	h.len = (uint8_t)n;
-	*out = h;
-	return true;
+	memset(out->s + n, 0, sizeof(out->s) - n);
+	out->len = (uint8_t)n;
+	return label_ok(out->s + label, n - label) && !is_number(out->s + label, n - label);
 }
 
 static bool parse_literal(const char *s, size_t n, struct addr *out)
@@ -95,12 +98,13 @@ static bool parse_literal(const char *s, size_t n, struct addr *out)
 enum hostname_kind hostname_parse(const void *p, size_t n, struct hostname *out, struct addr *addr)
 {
 	struct addr literal = { .family = AF_UNSPEC };
-	struct hostname h = { 0 };
 	enum hostname_kind kind = HOSTNAME_NAME;
+	struct hostname h;
 
 	if (n == 0)
 		return HOSTNAME_BAD;
 	if (parse_literal(p, n, &literal)) {
+		memset(&h, 0, sizeof(h));
 		h.len = (uint8_t)strlen(addr_format(&literal, h.s));
 		kind = HOSTNAME_ADDR;
 	} else if (!parse_name(p, n, &h)) {

@@ -368,10 +368,15 @@ static int parse_any(struct span s, struct pattern *p, struct error *err)
 
 int pattern_parse(const char *text, size_t len, struct pattern *out, struct error *err)
 {
-	struct pattern p = { 0 };
+	struct pattern p = { .kind = PATTERN_HOST };
+	struct addr a;
 
-	if (parse_any((struct span){ text, len }, &p, err))
-		return -1;
+	/* Nearly every entry of a long list is a plain name: try that first. */
+	if (hostname_parse(text, len, &p.host, &a) != HOSTNAME_NAME) {
+		p.host = (struct hostname){ 0 };
+		if (parse_any((struct span){ text, len }, &p, err))
+			return -1;
+	}
 	*out = p;
 	return 0;
 }

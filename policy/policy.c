@@ -119,6 +119,11 @@ int policy_add(struct policy *p, enum list list, const char *pattern, const char
 	return ruleset_add(p->list[list], &parsed, &rule, err);
 }
 
+void policy_reserve(struct policy *p, enum list list, size_t entries)
+{
+	ruleset_reserve(p->list[list], entries);
+}
+
 void policy_set_strict(struct policy *p, bool strict)
 {
 	p->strict = strict;

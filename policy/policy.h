@@ -119,6 +119,9 @@ void policy_free(struct policy *p);
 int policy_add(struct policy *p, enum list list, const char *pattern, const char *file,
 	       unsigned line, const char *reason, struct error *err);
 
+/** policy_reserve() - make room on a list for that many more entries; only saves time. */
+void policy_reserve(struct policy *p, enum list list, size_t entries);
+
 /** policy_set_strict() - refuse unknown hosts without asking (code "strict"). */
 void policy_set_strict(struct policy *p, bool strict);
 

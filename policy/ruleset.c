@@ -191,20 +191,29 @@ static struct key addr_key(const struct cidr *c, char out[KEY_MAX])
 	return (struct key){ out, bytes + 2 };
 }
 
-/* The slot that holds @key, or the free one where it would go. */
-static uint32_t *find_slot(const struct ruleset *rs, struct key key, uint32_t *tag)
+static uint64_t hash_key(const struct ruleset *rs, struct key key)
 {
-	uint64_t hash = hash_bytes(&rs->key, key.p, key.n);
+	return hash_bytes(&rs->key, key.p, key.n);
+}
+
+static uint32_t hash_tag(uint64_t hash)
+{
+	return (uint32_t)(hash >> 32) & ~SLOT_INDEX;
+}
+
+/* The slot that holds @key, or the free one where it would go. */
+static uint32_t *find_slot(const struct ruleset *rs, struct key key, uint64_t hash)
+{
+	uint32_t tag = hash_tag(hash);
 	size_t mask = rs->slots - 1;
 
-	*tag = (uint32_t)(hash >> 32) & ~SLOT_INDEX;
 	for (size_t i = (size_t)hash & mask;; i = (i + 1) & mask) {
 		uint32_t *slot = &rs->slot[i];
 		struct key have;
 
 		if (!*slot)
 			return slot;
-		if ((*slot & ~SLOT_INDEX) != *tag)
+		if ((*slot & ~SLOT_INDEX) != tag)
 			continue;
 		have = entry_key(rs, &rs->entry[(*slot & SLOT_INDEX) - 1]);
 		if (have.n == key.n && !memcmp(have.p, key.p, key.n))
@@ -212,38 +221,49 @@ static uint32_t *find_slot(const struct ruleset *rs, struct key key, uint32_t *t
 	}
 }
 
-/* The first entry of the chain of @key, or NO_ENTRY. */
-static uint32_t probe(const struct ruleset *rs, struct key key)
+/* The first entry of a chain, or NO_ENTRY where the slot is free. */
+static uint32_t slot_entry(uint32_t slot)
 {
-	uint32_t slot, tag;
-
-	if (!rs->slots || key.n > rs->longest)
-		return NO_ENTRY;
-	slot = *find_slot(rs, key, &tag);
 	return slot ? (slot & SLOT_INDEX) - 1 : NO_ENTRY;
 }
 
-/* Keep at least a quarter of the slots free. */
-static void grow_table(struct ruleset *rs)
+static uint32_t probe(const struct ruleset *rs, struct key key)
 {
-	size_t old_slots = rs->slots;
-	uint32_t *old = rs->slot;
+	if (!rs->slots || key.n > rs->longest)
+		return NO_ENTRY;
+	return slot_entry(*find_slot(rs, key, hash_key(rs, key)));
+}
 
-	if (rs->slots && rs->keys + 1 <= rs->slots / 4 * 3)
-		return;
-	rs->slots = old_slots ? old_slots * 2 : SLOTS_MIN;
-	rs->slot = xcalloc(rs->slots, sizeof(rs->slot[0]));
-	for (size_t i = 0; i < old_slots; i++) {
-		uint32_t index = old[i] & SLOT_INDEX;
-		uint32_t tag;
+/* Entries in the order of memory, each later one of a chain at its head. */
+static void set_slots(struct ruleset *rs, size_t slots)
+{
+	free(rs->slot);
+	rs->slots = slots;
+	rs->slot = xcalloc(slots, sizeof(rs->slot[0]));
+	for (size_t i = 0; i < rs->n; i++) {
+		struct key key = entry_key(rs, &rs->entry[i]);
+		uint64_t hash = hash_key(rs, key);
 
-		if (index) {
-			uint32_t *slot = find_slot(rs, entry_key(rs, &rs->entry[index - 1]), &tag);
-
-			*slot = tag | index;
-		}
+		*find_slot(rs, key, hash) = hash_tag(hash) | (uint32_t)(i + 1);
 	}
-	free(old);
+}
+
+/* Room for @keys keys, with a quarter of the slots free. */
+static void reserve_slots(struct ruleset *rs, size_t keys)
+{
+	size_t slots = rs->slots ? rs->slots : SLOTS_MIN;
+
+	while (keys > slots / 4 * 3)
+		slots *= 2;
+	if (slots != rs->slots)
+		set_slots(rs, slots);
+}
+
+void ruleset_reserve(struct ruleset *rs, size_t entries)
+{
+	if (entries > RULESET_ENTRIES_MAX - rs->n)
+		entries = RULESET_ENTRIES_MAX - rs->n;
+	reserve_slots(rs, rs->keys + entries);
 }
 
 static int intern_ports(struct ruleset *rs, const struct pattern *p, uint32_t *out,
@@ -359,13 +379,11 @@ static struct entry *append(struct ruleset *rs)
 	return &rs->entry[rs->n++];
 }
 
-static void insert(struct ruleset *rs, const struct pattern *p, const struct rule *rule,
-		   struct key key, uint32_t ports, uint32_t head)
+static uint32_t insert(struct ruleset *rs, const struct pattern *p, const struct rule *rule,
+		       struct key key, uint32_t ports, uint32_t head)
 {
 	uint32_t origin = intern_origin(rs, rule->file, rule->reason);
 	struct entry *e = append(rs);
-	uint32_t *slot;
-	uint32_t tag;
 
 	*e = (struct entry){ .kind = (uint8_t)p->kind,
 			     .line = rule->line,
@@ -374,11 +392,19 @@ static void insert(struct ruleset *rs, const struct pattern *p, const struct rul
 			     .origin = origin };
 	store_text(rs, e, rule->text, key);
 	note_prefix(rs, &p->cidr);
-	grow_table(rs);
 	if (head == NO_ENTRY)
 		rs->keys++;
-	slot = find_slot(rs, key, &tag);
-	*slot = tag | (uint32_t)rs->n;
+	return (uint32_t)rs->n;
+}
+
+static int check_room(const struct ruleset *rs, size_t length, const char *text, struct error *err)
+{
+	if (length >= RULESET_SAME_MAX)
+		return error_set(err, 0, "\"%s\": more than %d entries for one host", text,
+				 RULESET_SAME_MAX);
+	if (rs->n >= RULESET_ENTRIES_MAX)
+		return error_set(err, 0, "more than %u entries", RULESET_ENTRIES_MAX);
+	return 0;
 }
 
 int ruleset_add(struct ruleset *rs, const struct pattern *pattern, const struct rule *rule,
@@ -387,14 +413,19 @@ int ruleset_add(struct ruleset *rs, const struct pattern *pattern, const struct 
 	char buf[KEY_MAX];
 	struct key key = { pattern->host.s, pattern->host.len };
 	struct entry *same;
-	size_t length;
 	uint32_t ports, head;
+	uint32_t *slot;
+	uint64_t hash;
+	size_t length;
 
 	if (pattern->cidr.addr.family != AF_UNSPEC)
 		key = addr_key(&pattern->cidr, buf);
 	if (intern_ports(rs, pattern, &ports, err))
 		return -1;
-	head = probe(rs, key);
+	reserve_slots(rs, rs->keys + 1);
+	hash = hash_key(rs, key);
+	slot = find_slot(rs, key, hash);
+	head = slot_entry(*slot);
 	same = find_same(rs, head, pattern->kind, ports, &length);
 	if (same) {
 		const struct origin *o = &rs->origin[same->origin];
@@ -403,12 +434,9 @@ int ruleset_add(struct ruleset *rs, const struct pattern *pattern, const struct 
 			same->origin = intern_origin(rs, text_or_null(rs, o->file), rule->reason);
 		return 0;
 	}
-	if (length == RULESET_SAME_MAX)
-		return error_set(err, 0, "\"%s\": more than %d entries for one host", rule->text,
-				 RULESET_SAME_MAX);
-	if (rs->n == RULESET_ENTRIES_MAX)
-		return error_set(err, 0, "more than %u entries", RULESET_ENTRIES_MAX);
-	insert(rs, pattern, rule, key, ports, head);
+	if (check_room(rs, length, rule->text, err))
+		return -1;
+	*slot = hash_tag(hash) | insert(rs, pattern, rule, key, ports, head);
 	return 0;
 }
 

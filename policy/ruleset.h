@@ -62,6 +62,9 @@ void ruleset_free(struct ruleset *rs);
 int ruleset_add(struct ruleset *rs, const struct pattern *pattern, const struct rule *rule,
 		struct error *err);
 
+/** ruleset_reserve() - make room for that many more entries at once; only saves time. */
+void ruleset_reserve(struct ruleset *rs, size_t entries);
+
 /** ruleset_count() - how many different entries. */
 size_t ruleset_count(const struct ruleset *rs);
 

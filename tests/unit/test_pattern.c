@@ -10,6 +10,15 @@
 
 #include "base/cleanup.h"
 
+static bool equal(const struct pattern *a, const struct pattern *b)
+{
+	for (size_t i = 0; i < PATTERN_PORTS_MAX; i++)
+		if (a->ports[i].lo != b->ports[i].lo || a->ports[i].hi != b->ports[i].hi)
+			return false;
+	return a->kind == b->kind && a->nports == b->nports && hostname_equal(&a->host, &b->host) &&
+	       addr_equal(&a->cidr.addr, &b->cidr.addr) && a->cidr.bits == b->cidr.bits;
+}
+
 static void expect(const char *text, const char *canonical)
 {
 	char out[PATTERN_TEXT_MAX];
@@ -20,7 +29,7 @@ static void expect(const char *text, const char *canonical)
 		fail_msg("%s: %s", text, err.msg);
 	assert_string_equal(pattern_format(&p, out), canonical);
 	assert_int_equal(pattern_parse(out, strlen(out), &again, &err), 0);
-	assert_memory_equal(&p, &again, sizeof(p));
+	assert_true(equal(&p, &again));
 }
 
 /* CONFORMANCE B (with single labels and blocks), H-051, H-052, ARCHITECTURE 3 */
@@ -163,7 +172,7 @@ static void test_parse_rejects_with_advice(void **state)
 		{ "a;b", "not a host name" },
 		{ "a,b", "not a host name" },
 	};
-	struct pattern p = { .nports = 99 };
+	struct pattern p = { .nports = 99, .host = { 5, "aaaaa" } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
@@ -175,6 +184,7 @@ static void test_parse_rejects_with_advice(void **state)
 			fail_msg("%s: message is: %s", row[i].text, err.msg);
 	}
 	assert_int_equal(p.nports, 99); /* untouched */
+	assert_string_equal(p.host.s, "aaaaa");
 }
 
 static void test_parse_rejects_nul_and_escapes_it(void **state)
