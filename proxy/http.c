@@ -253,8 +253,6 @@ static enum parse decide_options(struct http_request *req, const struct http_fra
 	req->max_forwards = req->options ? info->max_forwards : -1;
 	if (req->max_forwards == -2)
 		return bad(err, 400, "malformed Max-Forwards");
-	if (req->max_forwards == 0)
-		return bad(err, 501, "Max-Forwards is used up, and this proxy has no options");
 	return PARSE_OK;
 }
 

@@ -32,7 +32,8 @@
  * @keep_alive: another request may follow on this connection
  * @expect_continue: the client waits for 100 (Continue) before it sends its body
  * @websocket: it asks to upgrade to websocket, and may (GET, HTTP/1.1, no body)
- * @max_forwards: what Max-Forwards of OPTIONS says, or -1
+ * @max_forwards: what Max-Forwards of OPTIONS says, or -1; at 0 the request must be answered
+ *                here and not forwarded (RFC 9110 7.6.2)
  * @fields: header lines
  *
  * Slices point into the buffer the head was read from.

@@ -380,7 +380,7 @@ static void test_request_parse_understands_connection_options(void **state)
 		ROW("Q-065",
 		    "OPTIONS http://good.example/ HTTP/1.1\r\nHost: a.b\r\n"
 		    "Max-Forwards: 0\r\n\r\n",
-		    "501"),
+		    "OPTIONS good.example:80 / 1.1 none 0 keep rest=0"),
 		ROW("Q-065",
 		    "OPTIONS http://good.example/ HTTP/1.1\r\nHost: a.b\r\n"
 		    "Max-Forwards: x\r\n\r\n",
