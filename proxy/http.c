@@ -127,7 +127,10 @@ static bool has_prefix(struct http_slice s, const char *prefix)
 	return s.n >= n && http_slice_is((struct http_slice){ s.p, n }, prefix);
 }
 
-/* Only what comes before the first '/' or '?' is authority; the rest is never looked into. */
+/*
+ * Only what comes before the first '/' or '?' is authority. The rest is passed as it stands and
+ * decides nothing; bytes above 0x7f are let through there, because curl sends what it was given.
+ */
 static enum parse parse_absolute(struct http_slice s, struct http_request *out,
 				 struct http_error *err)
 {
@@ -153,9 +156,6 @@ static enum parse parse_target(struct http_slice s, struct http_request *out,
 {
 	enum target_parse why;
 
-	for (size_t i = 0; i < s.n; i++)
-		if (s.p[i] <= ' ' || s.p[i] >= 0x7f)
-			return bad(err, 400, "the target has bytes that no URL may have");
 	if (s.p[0] == '/')
 		return bad(err, 400, TEXT_ORIGIN_FORM);
 	if (slice_equals(s, "*"))
@@ -175,13 +175,15 @@ static enum parse parse_target(struct http_slice s, struct http_request *out,
 	return bad(err, 400, "the target is not an absolute http:// URL");
 }
 
-/* method SP target SP version: exactly two blanks, none of them a tab (RFC 9112 3) */
+/* method SP target SP version: exactly two blanks and no tab (RFC 9112 3) */
 static enum parse parse_first_line(struct http_slice line, struct http_request *out,
 				   struct http_error *err)
 {
 	struct http_slice part[3] = { { line.p, 0 } };
 	size_t k = 0;
 
+	if (memchr(line.p, '\t', line.n))
+		return bad(err, 400, "malformed request line");
 	for (size_t i = 0; i < line.n; i++) {
 		if (line.p[i] != ' ') {
 			part[k].n++;
