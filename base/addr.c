@@ -153,7 +153,8 @@ socklen_t addr_to_sockaddr(const struct addr *a, uint16_t port, struct sockaddr_
 		memcpy(out, &in, sizeof(in));
 		return sizeof(in);
 	}
-	assert(a->family == AF_INET6);
+	if (a->family != AF_INET6)
+		return 0; /* no address: connect(2) says EINVAL, where "::" would be loopback */
 	memcpy(&in6.sin6_addr, a->bytes, 16);
 	memcpy(out, &in6, sizeof(in6));
 	return sizeof(in6);

@@ -58,7 +58,7 @@ bool addr_equal(const struct addr *a, const struct addr *b);
 /** addr_from_sockaddr() - false if @sa is neither AF_INET nor AF_INET6; @port may be NULL. */
 bool addr_from_sockaddr(const struct sockaddr *sa, struct addr *out, uint16_t *port);
 
-/** addr_to_sockaddr() - fill @out for connect(2). Return: the length to pass. */
+/** addr_to_sockaddr() - fill @out for connect(2). Return: the length to pass, 0 for no address. */
 socklen_t addr_to_sockaddr(const struct addr *a, uint16_t port, struct sockaddr_storage *out);
 
 /**

@@ -344,6 +344,7 @@ static void test_sockaddr_round_trip(void **state)
 	static const char *const text[] = { "1.2.3.4", "2001:db8::1", "::ffff:1.2.3.4" };
 	struct sockaddr unix_sa = { .sa_family = AF_UNIX };
 	struct addr got = { .family = 77 };
+	struct sockaddr_storage none;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(text); i++) {
@@ -360,6 +361,9 @@ static void test_sockaddr_round_trip(void **state)
 		assert_true(addr_from_sockaddr((const struct sockaddr *)&ss, &got, NULL));
 	}
 	assert_false(addr_from_sockaddr(&unix_sa, &got, NULL));
+	got.family = AF_UNSPEC;
+	assert_int_equal(addr_to_sockaddr(&got, 80, &none), 0);
+	assert_int_equal(none.ss_family, AF_UNSPEC);
 }
 
 static void test_cidr_parse(void **state)
