@@ -421,7 +421,7 @@ static void test_reset_storm_leaks_nothing(void **state)
 		n = request_bytes((enum way_in)(i % IN_NUM), "127.0.0.1", o->port, req);
 		fd = dial_port(w->port);
 		assert_true(send_all(fd, req, i % 3 ? n : n / 2));
-		if (i % 7 == 0)
+		if (i % 3 && i % 7 == 0)
 			(void)read_answer(fd, (enum way_in)(i % IN_NUM));
 		if (i % 2)
 			close_reset(fd);

@@ -1,0 +1,471 @@
+/* Bytes in both directions: all of them, once, in order, and an honest end. */
+#include "tests/support/proxyworld.h"
+
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
+#include "proxy/tunnel.h"
+
+#define TAIL_SIZE 1000003
+
+static int setup(void **state)
+{
+	*state = world_start();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	world_stop(*state);
+	return 0;
+}
+
+/* Reads to the end. Return: how many bytes; *@clean tells FIN from RST. */
+static uint64_t drain(int fd, uint64_t *hash, bool *clean)
+{
+	static _Thread_local uint8_t buf[65536];
+	uint64_t total = 0;
+	ssize_t n;
+
+	*hash = FNV_START;
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0) {
+		*hash = fnv(*hash, buf, (size_t)n);
+		total += (uint64_t)n;
+	}
+	*clean = n == 0;
+	return total;
+}
+
+/* Closes right after the last byte, without waiting for anything. */
+static void serve_and_close(int fd, void *arg)
+{
+	char byte;
+
+	(void)recv(fd, &byte, 1, 0);
+	(void)send_pattern(fd, *(uint64_t *)arg);
+	close(fd);
+}
+
+static void test_tail_arrives_when_the_server_closes_at_once(void **state)
+{
+	static const enum way_in ways[] = { IN_CONNECT, IN_SOCKS5_V4 };
+	struct world *w = *state;
+	uint64_t size = TAIL_SIZE, expect = pattern_hash(TAIL_SIZE), hash;
+	struct origin *o = origin_start(serve_and_close, &size);
+	bool clean;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	for (int i = 0; i < 100; i++) {
+		int fd = open_tunnel(w, ways[i % 2], o->port);
+
+		assert_true(send_all(fd, "x", 1));
+		assert_int_equal(drain(fd, &hash, &clean), TAIL_SIZE);
+		assert_true(clean);
+		assert_true(hash == expect);
+		close(fd);
+	}
+	origin_stop(o);
+}
+
+/* Until the other end's kernel has everything: a reset throws the rest away. */
+static void wait_until_sent(int fd)
+{
+	int left = 1;
+
+	for (int i = 0; i < 2000 && left > 0; i++) {
+		if (ioctl(fd, SIOCOUTQ, &left) < 0)
+			return;
+		(void)usleep(1000);
+	}
+}
+
+static void serve_wait_and_close(int fd, void *arg)
+{
+	char byte;
+
+	(void)recv(fd, &byte, 1, 0);
+	(void)send_pattern(fd, *(uint64_t *)arg);
+	wait_until_sent(fd);
+	close(fd);
+}
+
+/* The client says something more (a TLS close_notify, say) to a server that has gone. */
+static void test_tail_arrives_although_the_client_still_sends(void **state)
+{
+	struct world *w = *state;
+	uint64_t size = 400000, expect = pattern_hash(400000), hash;
+	struct origin *o = origin_start(serve_wait_and_close, &size);
+	bool clean;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	for (int i = 0; i < 20; i++) {
+		int fd = open_tunnel(w, IN_CONNECT, o->port);
+
+		assert_true(send_all(fd, "x", 1));
+		(void)usleep(20000); /* the server has closed, the proxy holds the rest */
+		(void)send_all(fd, "bye", 3);
+		(void)usleep(2000);
+		(void)send_all(fd, "bye", 3);
+		(void)usleep(5000);
+		assert_int_equal(drain(fd, &hash, &clean), size);
+		assert_true(hash == expect);
+		close(fd);
+	}
+	origin_stop(o);
+}
+
+/* What the server sent before it was reset arrives, and then the reset. */
+static void serve_and_reset(int fd, void *arg)
+{
+	char byte;
+
+	(void)recv(fd, &byte, 1, 0);
+	(void)send_pattern(fd, *(uint64_t *)arg);
+	wait_until_sent(fd);
+	close_reset(fd);
+}
+
+static void test_reset_of_the_server_is_a_reset_for_the_client(void **state)
+{
+	struct world *w = *state;
+	uint64_t size = 300000, hash;
+	struct origin *o = origin_start(serve_and_reset, &size);
+	bool clean;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	for (int in = 0; in < IN_NUM; in++) {
+		int fd = open_tunnel(w, (enum way_in)in, o->port);
+
+		assert_true(send_all(fd, "x", 1));
+		assert_int_equal(drain(fd, &hash, &clean), size);
+		assert_int_equal(errno, ECONNRESET);
+		assert_false(clean);
+		assert_true(hash == pattern_hash(size));
+		close(fd);
+	}
+	origin_stop(o);
+}
+
+struct seen {
+	atomic_int ends, resets;
+	_Atomic uint64_t bytes;
+};
+
+static void read_to_the_end(int fd, void *arg)
+{
+	struct seen *s = arg;
+	uint64_t hash;
+	bool clean;
+
+	atomic_fetch_add(&s->bytes, drain(fd, &hash, &clean));
+	atomic_fetch_add(clean ? &s->ends : &s->resets, 1);
+	close(fd);
+}
+
+static void test_reset_of_the_client_is_a_reset_for_the_server(void **state)
+{
+	struct world *w = *state;
+	struct seen seen = { 0 };
+	struct origin *o = origin_start(read_to_the_end, &seen);
+	int fd;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	fd = open_tunnel(w, IN_CONNECT, o->port);
+	assert_true(send_pattern(fd, 500000));
+	eventually(atomic_load(&seen.bytes) == 0 && world_nconns(w) == 1);
+	(void)usleep(50000);
+	close_reset(fd);
+	eventually(atomic_load(&seen.resets) == 1);
+	assert_int_equal(atomic_load(&seen.bytes), 500000);
+	/* and the positive twin */
+	fd = open_tunnel(w, IN_CONNECT, o->port);
+	assert_true(send_pattern(fd, 500000));
+	close(fd);
+	eventually(atomic_load(&seen.ends) == 1);
+	assert_int_equal(atomic_load(&seen.bytes), 1000000);
+	eventually(world_nconns(w) == 0);
+	origin_stop(o);
+}
+
+static void read_then_hold(int fd, void *arg)
+{
+	struct seen *s = arg;
+	struct pollfd pfd = { .fd = fd };
+	uint64_t hash;
+	bool clean;
+
+	(void)drain(fd, &hash, &clean);
+	atomic_fetch_add(&s->ends, clean);
+	if (poll(&pfd, 1, WAIT_S * 1000) == 1 && (pfd.revents & POLLERR))
+		atomic_fetch_add(&s->resets, 1);
+	close(fd);
+}
+
+/* A half-closed client that is reset later gives no sign in recv(). */
+static void test_reset_after_half_close_is_passed_on(void **state)
+{
+	struct world *w = *state;
+	struct seen seen = { 0 };
+	struct origin *o = origin_start(read_then_hold, &seen);
+	int fd;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	fd = open_tunnel(w, IN_CONNECT, o->port);
+	assert_int_equal(shutdown(fd, SHUT_WR), 0);
+	eventually(atomic_load(&seen.ends) == 1);
+	assert_int_equal(world_nconns(w), 1);
+	close_reset(fd);
+	eventually(atomic_load(&seen.resets) == 1);
+	eventually(world_nconns(w) == 0);
+	origin_stop(o);
+}
+
+/* Answers the number of bytes after the client's end. */
+static void count_then_answer(int fd, void *arg)
+{
+	uint64_t hash, n;
+	bool clean;
+	char text[32];
+
+	(void)arg;
+	n = drain(fd, &hash, &clean);
+	(void)snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
+	(void)usleep(30000);
+	(void)send_all(fd, text, strlen(text));
+	(void)send_pattern(fd, TAIL_SIZE);
+	close(fd);
+}
+
+static void test_answer_after_the_clients_half_close(void **state)
+{
+	struct world *w = *state;
+	struct origin *o = origin_start(count_then_answer, NULL);
+	char text[8];
+	uint64_t hash;
+	bool clean;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	for (int in = 0; in < IN_NUM; in++) {
+		int fd = open_tunnel(w, (enum way_in)in, o->port);
+
+		assert_true(send_pattern(fd, 123456));
+		assert_int_equal(shutdown(fd, SHUT_WR), 0);
+		assert_true(recv_all(fd, text, 6));
+		assert_memory_equal(text, "123456", 6);
+		assert_int_equal(drain(fd, &hash, &clean), TAIL_SIZE);
+		assert_true(clean);
+		close(fd);
+	}
+	eventually(world_nconns(w) == 0);
+	origin_stop(o);
+}
+
+/* Says its piece, half-closes and goes on reading. */
+static void shut_then_read(int fd, void *arg)
+{
+	struct seen *s = arg;
+
+	(void)send_all(fd, "hello", 5);
+	(void)shutdown(fd, SHUT_WR);
+	read_to_the_end(fd, s);
+}
+
+static void test_bytes_flow_up_after_the_servers_half_close(void **state)
+{
+	struct world *w = *state;
+	struct seen seen = { 0 };
+	struct origin *o = origin_start(shut_then_read, &seen);
+	uint64_t hash;
+	bool clean;
+	int fd;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	fd = open_tunnel(w, IN_CONNECT, o->port);
+	assert_int_equal(drain(fd, &hash, &clean), 5);
+	assert_true(clean);
+	assert_true(send_pattern(fd, TAIL_SIZE));
+	close(fd);
+	eventually(atomic_load(&seen.ends) == 1);
+	assert_int_equal(atomic_load(&seen.bytes), TAIL_SIZE);
+	origin_stop(o);
+}
+
+/* the server may send a gigabyte, the proxy takes little of it while nobody reads. */
+static void send_endlessly(int fd, void *arg)
+{
+	_Atomic uint64_t *sent = arg;
+	char buf[65536] = { 0 };
+
+	while (send_all(fd, buf, sizeof(buf)))
+		atomic_fetch_add(sent, sizeof(buf));
+	close(fd);
+}
+
+static void test_reader_that_stops_holds_the_server_back(void **state)
+{
+	struct world *w = *state;
+	_Atomic uint64_t sent = 0;
+	struct origin *o = origin_start(send_endlessly, &sent);
+	uint64_t before;
+	char byte;
+	int fd;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	fd = open_tunnel(w, IN_CONNECT, o->port);
+	do {
+		before = atomic_load(&sent);
+		(void)usleep(200000);
+	} while (atomic_load(&sent) != before);
+	/* socket buffers of two connections and one pipe, not more */
+	assert_true(before < 40u << 20);
+	assert_true(before > 0);
+	assert_true(recv_all(fd, &byte, 1));
+	close_reset(fd);
+	eventually(world_nconns(w) == 0);
+	origin_stop(o);
+}
+
+static void echo(int fd, void *arg)
+{
+	static _Thread_local char buf[65536];
+	ssize_t n;
+
+	(void)arg;
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0 && send_all(fd, buf, (size_t)n))
+		;
+	close(fd);
+}
+
+struct upload {
+	int fd;
+	uint64_t n;
+};
+
+static void *uploader(void *arg)
+{
+	struct upload *u = arg;
+
+	if (send_pattern(u->fd, u->n))
+		(void)shutdown(u->fd, SHUT_WR);
+	return NULL;
+}
+
+static void test_both_directions_at_once(void **state)
+{
+	struct world *w = *state;
+	struct origin *o = origin_start(echo, NULL);
+	struct upload u = { .n = 8u << 20 };
+	pthread_t t;
+	uint64_t hash;
+	bool clean;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	u.fd = open_tunnel(w, IN_CONNECT, o->port);
+	assert_int_equal(pthread_create(&t, NULL, uploader, &u), 0);
+	assert_int_equal(drain(u.fd, &hash, &clean), u.n);
+	pthread_join(t, NULL);
+	assert_true(clean);
+	assert_true(hash == pattern_hash(u.n));
+	close(u.fd);
+	eventually(world_count(w, PROXY_EVENT_CLOSE, CODE_OK) == 1);
+	assert_int_equal(w->told[w->ntold - 1].up, u.n);
+	assert_int_equal(w->told[w->ntold - 1].down, u.n);
+	origin_stop(o);
+}
+
+/* An idle tunnel is two descriptors of the proxy; the two others are the test's own. */
+static void test_idle_tunnels_own_two_descriptors(void **state)
+{
+	enum { N = 200 };
+	struct world *w = *state;
+	struct origin *o = origin_start(echo, NULL);
+	int fd[N];
+	size_t before;
+	char byte;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	close(open_tunnel(w, IN_CONNECT, o->port));
+	eventually(world_nconns(w) == 0 && atomic_load(&o->busy) == 0);
+	before = count_fds();
+	for (int i = 0; i < N; i++) {
+		fd[i] = open_tunnel(w, (enum way_in)(i % IN_NUM), o->port);
+		assert_true(send_all(fd[i], "x", 1));
+		assert_true(recv_all(fd[i], &byte, 1));
+	}
+	assert_int_equal(count_fds() - before, 4 * N);
+	for (int i = 0; i < N; i++) {
+		assert_true(send_all(fd[i], "y", 1));
+		assert_true(recv_all(fd[i], &byte, 1));
+		close(fd[i]);
+	}
+	eventually(world_nconns(w) == 0 && atomic_load(&o->busy) == 0);
+	eventually(count_fds() <= before);
+	origin_stop(o);
+}
+
+/* A pipe is borrowed while bytes wait and goes back when they have gone. */
+static void test_pump_keeps_no_pipe_and_no_buffer(void **state)
+{
+	static uint8_t scratch[TUNNEL_COPY];
+	static uint8_t data[200000];
+	struct event_base *base = event_base_new();
+	struct pipepool pool = { .n = 0 };
+	struct tunnel t;
+	int a[2], b[2];
+	size_t got = 0;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, a), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, b), 0);
+	tunnel_init(&t);
+	side_open(&t.side[0], base, a[1], NULL, NULL);
+	side_open(&t.side[1], base, b[1], NULL, NULL);
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = pattern_byte(i);
+	for (size_t sent = 0; got < sizeof(data);) {
+		ssize_t n = send(a[0], data + sent, sizeof(data) - sent, MSG_NOSIGNAL);
+
+		sent += n > 0 ? (size_t)n : 0;
+		t.side[0].readable = t.side[1].writable = true;
+		assert_int_not_equal(tunnel_pump(&t, &pool, scratch), TUNNEL_DONE);
+		while ((n = recv(b[0], scratch, sizeof(scratch), 0)) > 0) {
+			assert_memory_equal(scratch, data + got, (size_t)n);
+			got += (size_t)n;
+		}
+	}
+	t.side[0].readable = t.side[1].writable = true;
+	assert_int_equal(tunnel_pump(&t, &pool, scratch), TUNNEL_WAIT);
+	assert_int_equal(t.way[0].pipe.rd, -1);
+	assert_null(t.way[0].keep);
+	assert_int_equal(t.way[0].bytes, sizeof(data));
+	close(a[0]);
+	close(b[0]);
+	t.side[0].readable = t.side[1].readable = true;
+	assert_int_equal(tunnel_pump(&t, &pool, scratch), TUNNEL_DONE);
+	side_close(&t.side[0], false);
+	side_close(&t.side[1], false);
+	tunnel_clear(&t, &pool);
+	pipepool_clear(&pool);
+	event_base_free(base);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_tail_arrives_when_the_server_closes_at_once),
+		T(test_tail_arrives_although_the_client_still_sends),
+		T(test_reset_of_the_server_is_a_reset_for_the_client),
+		T(test_reset_of_the_client_is_a_reset_for_the_server),
+		T(test_reset_after_half_close_is_passed_on),
+		T(test_answer_after_the_clients_half_close),
+		T(test_bytes_flow_up_after_the_servers_half_close),
+		T(test_reader_that_stops_holds_the_server_back),
+		T(test_both_directions_at_once),
+		T(test_idle_tunnels_own_two_descriptors),
+		cmocka_unit_test(test_pump_keeps_no_pipe_and_no_buffer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
