@@ -36,5 +36,25 @@ while IFS= read -rd '' file; do
 		links=$((links + 1))
 	done < <(grep -oE '\]\([^) ]+\)' "$root/$file" | sed 's/^](//; s/)$//')
 done < <(sources)
+# Claims name the tests that show them: "`tests/x/test_y.py` test_one test_two; `tests/...`".
+# check_claims FILE
+check_claims() {
+	local where path name n=0
+
+	while IFS= read -r where; do
+		# shellcheck disable=SC2016 # a backtick is a backtick
+		path=$(sed -nE 's/^ *`(tests\/[^`]+)`.*/\1/p' <<<"$where")
+		if [ -z "$path" ] || [ ! -e "$root/$path" ]; then
+			fail "$1: no such test: $where"
+			continue
+		fi
+		while read -r name; do
+			grep -qE "\b$name\(" "$root/$path" || fail "$1: $path has no $name"
+			n=$((n + 1))
+		done < <(grep -oE '\btest_[a-z0-9_]+' <<<"${where##*\`}")
+	done < <(sed -nE 's/^\| [A-Z][0-9]+ \|.*\| (.*) \|$/\1/p' "$root/$1" | tr ';' '\n')
+	[ $n -gt 20 ] || fail "$1 names $n tests only"
+}
+check_claims docs/threat-model.md
 [ "$links" -gt 5 ] || fail "looked at $links links only"
 finish
