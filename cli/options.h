@@ -29,6 +29,7 @@ enum option_id {
 	OPT_ALLOW_LIST,
 	OPT_DENY_LIST,
 	OPT_NO_CONFIG,
+	OPT_TRUST_PROJECT,
 	OPT_ASK,
 	OPT_ALLOW_PRIVATE,
 	OPT_FORWARD,
@@ -145,6 +146,7 @@ struct run_options {
 	struct option_values rules;
 	bool strict;
 	bool no_config;
+	bool trust_project;
 	enum ask_who ask;
 	const char *ask_program;
 	struct option_strings resolvers;

@@ -18,8 +18,12 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/xalloc.h"
+#include "cli/capture.h"
 #include "cli/commands.h"
+#include "cli/forwards.h"
 #include "cli/hostaddrs.h"
+#include "cli/layers.h"
 #include "cli/options.h"
 #include "cli/refusals.h"
 #include "cli/rules.h"
@@ -37,18 +41,23 @@
 /* One run. Everything is released by run_clear(), whatever had been made. */
 struct run {
 	struct run_options options;
+	struct layers *layers;
+	struct forwards forwards;
 	const struct policy *policy;
 	struct policy *built;
 	struct refusals *refusals;
 	struct audit *audit;
 	char *cwd;
 	char **env;
+	const char **paths[8];
+	size_t npaths;
 	struct launcher *launcher;
 	struct netns_listener listeners[NETNS_LISTENERS_MAX];
 	size_t nlisteners;
 	struct event_base *base;
 	struct resolver *resolver;
 	struct hostaddrs *own;
+	struct capture *capture;
 	struct proxy *proxy;
 	struct session *session;
 };
@@ -64,15 +73,19 @@ static void run_clear(struct run *r)
 		session_free(r->session);
 	if (r->proxy)
 		proxy_free(r->proxy);
+	capture_free(r->capture);
 	audit_close(r->audit);
 	hostaddrs_free(r->own);
 	resolver_free(r->resolver);
 	if (r->base)
 		event_base_free(r->base);
 	childenv_free(r->env);
+	for (size_t i = 0; i < r->npaths; i++)
+		free(r->paths[i]);
 	free(r->cwd);
 	refusals_free(r->refusals);
 	policy_free(r->built);
+	layers_free(r->layers);
 	run_options_clear(&r->options);
 }
 
@@ -97,7 +110,7 @@ static void event_cb(void *arg, const struct proxy_event *ev)
 		 target_format(ev->target, name), target_via_name(ev->target->via),
 		 policy_code_name(ev->decision.code),
 		 ev->decision.rule ? ev->decision.rule->text : "-");
-	if (ev->decision.verdict != VERDICT_ALLOW)
+	if (ev->decision.code != CODE_OK)
 		refusals_note(r->refusals, ev->target, &ev->decision);
 }
 
@@ -112,6 +125,11 @@ static int resolve_cwd(struct run *r, struct error *err)
 	return 0;
 }
 
+static bool captures(const struct run *r)
+{
+	return !r->options.no_capture && layers_flag(r->layers, SETTINGS_CAPTURE) != SETTINGS_NO;
+}
+
 static int build_env(struct run *r, struct error *err)
 {
 	const struct childenv_plan plan = {
@@ -120,32 +138,68 @@ static int build_env(struct run *r, struct error *err)
 		.nwanted = r->options.env.n,
 		.tmpdir = LAUNCHER_TMPDIR,
 		.proxy_port = NETNS_PROXY_PORT,
-		.capture = false,
+		.capture = captures(r),
 	};
 
 	r->env = childenv_build(&plan, err);
 	return r->env ? 0 : -1;
 }
 
-static struct path_list paths(const struct option_strings *s)
+/* Paths of the command line and of the settings files, in one array which the run owns. */
+static struct path_list paths(struct run *r, const struct option_strings *s,
+			      enum settings_list_id id)
 {
-	return (struct path_list){ .v = s->v, .n = s->n };
+	size_t n;
+	const char *const *from = layers_list(r->layers, id, &n);
+	const char **v = xcalloc(s->n + n + 1, sizeof(*v));
+
+	for (size_t i = 0; i < s->n; i++)
+		v[i] = s->v[i];
+	for (size_t i = 0; i < n; i++)
+		v[s->n + i] = from[i];
+	r->paths[r->npaths++] = v;
+	return (struct path_list){ .v = v, .n = s->n + n };
+}
+
+static bool unix_sockets(struct run *r)
+{
+	size_t n;
+
+	(void)layers_list(r->layers, SETTINGS_UNIX_SOCKETS, &n);
+	return r->options.allow_unix_sockets || n > 0 ||
+	       layers_flag(r->layers, SETTINGS_ALL_UNIX_SOCKETS) == SETTINGS_YES;
+}
+
+static enum fs_mode fs_mode(const struct run *r)
+{
+	if (layers_flag(r->layers, SETTINGS_FS_DISABLED) == SETTINGS_YES)
+		return FS_OFF;
+	return r->options.fs;
 }
 
 static int start_launcher(struct run *r, struct error *err)
 {
 	const struct run_options *o = &r->options;
+	uint16_t ports[CAPTURE_PORTS_MAX];
+	const struct netns_plan net = {
+		.capture = captures(r),
+		.ports = ports,
+		.nports = capture_ports(r->policy, ports),
+		.forwards = r->forwards.port,
+		.nforwards = r->forwards.n,
+	};
 	struct launcher_plan plan = {
+		.net = net,
 		.argv = o->command,
 		.envp = r->env,
 		.cwd = r->cwd,
-		.fs = o->fs,
-		.read = paths(&o->read),
-		.write = paths(&o->write),
-		.exec = paths(&o->exec),
-		.deny_read = paths(&o->deny_read),
-		.deny_write = paths(&o->deny_write),
-		.allow_unix_sockets = o->allow_unix_sockets,
+		.fs = fs_mode(r),
+		.read = paths(r, &o->read, SETTINGS_ALLOW_READ),
+		.write = paths(r, &o->write, SETTINGS_ALLOW_WRITE),
+		.exec = paths(r, &o->exec, SETTINGS_ALLOW_EXEC),
+		.deny_read = paths(r, &o->deny_read, SETTINGS_DENY_READ),
+		.deny_write = paths(r, &o->deny_write, SETTINGS_DENY_WRITE),
+		.allow_unix_sockets = unix_sockets(r),
 		.pinned = o->pinned,
 		.limits = o->limits,
 		.nlimits = o->nlimits,
@@ -157,22 +211,53 @@ static int start_launcher(struct run *r, struct error *err)
 	return r->launcher ? 0 : -1;
 }
 
+static bool name_cb(void *arg, const struct addr *dialled, struct hostname *out)
+{
+	const struct run *r = arg;
+
+	return capture_name(r->capture, dialled, out);
+}
+
+/* Gives one listener of the namespace to the part that serves it. */
+static int serve_listener(struct run *r, struct netns_listener *l, struct error *err)
+{
+	int fd = take_fd(&l->fd);
+
+	switch ((enum netns_kind)l->kind) {
+	case NETNS_PROXY:
+		return session_listen(r->session, fd, LISTENER_PROXY, NULL, err);
+	case NETNS_CAPTURE:
+		return session_listen(r->session, fd, LISTENER_CAPTURE, NULL, err);
+	case NETNS_DNS_UDP:
+	case NETNS_DNS_TCP:
+		return capture_listen(r->capture, (enum netns_kind)l->kind, fd, err);
+	case NETNS_FORWARD:
+		if (l->index >= r->forwards.n)
+			break;
+		return session_listen(r->session, fd, LISTENER_FORWARD,
+				      &r->forwards.target[l->index], err);
+	case NETNS_NOTIFY:
+	case NETNS_PUBLISH:
+		break;
+	}
+	(void)close(fd);
+	return error_set(err, 0, "the sandbox sent a descriptor that nobody asked for");
+}
+
 static int listen_all(struct run *r, struct error *err)
 {
 	const struct session_config cfg = {
 		.policy = &r->policy,
 		.own = hostaddrs_set(r->own),
 		.event = event_cb,
+		.name = name_cb,
 		.arg = r,
 	};
 
+	r->capture = capture_new(r->base, &r->policy, event_cb, r);
 	r->session = proxy_session(r->proxy, &cfg);
 	for (size_t i = 0; i < r->nlisteners; i++) {
-		struct netns_listener *l = &r->listeners[i];
-
-		if (l->kind != NETNS_PROXY)
-			continue;
-		if (session_listen(r->session, take_fd(&l->fd), LISTENER_PROXY, NULL, err) < 0)
+		if (serve_listener(r, &r->listeners[i], err) < 0)
 			return -1;
 	}
 	return 0;
@@ -218,11 +303,16 @@ static int start_proxy(struct run *r, struct error *err)
 static int prepare(struct run *r, struct error *err)
 {
 	r->refusals = refusals_new(r->options.quiet);
-	r->built = rules_build(&r->options, err);
+	if (resolve_cwd(r, err) < 0)
+		return -1;
+	r->layers = layers_load(&r->options, r->cwd, err);
+	if (!r->layers)
+		return -1;
+	r->built = rules_build(&r->options, r->layers, err);
 	if (!r->built)
 		return -1;
 	r->policy = r->built;
-	if (resolve_cwd(r, err) < 0 || build_env(r, err) < 0)
+	if (forwards_build(&r->forwards, &r->options, r->policy, err) < 0 || build_env(r, err) < 0)
 		return -1;
 	return start_launcher(r, err);
 }

@@ -450,3 +450,8 @@ size_t policy_capture_ports(const struct policy *p, uint16_t *out, size_t max)
 			out[n++] = (uint16_t)port;
 	return n;
 }
+
+void policy_each(const struct policy *p, enum list list, policy_visit *visit, void *ctx)
+{
+	ruleset_each(p->list[list], visit, ctx);
+}

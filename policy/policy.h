@@ -155,6 +155,14 @@ struct ruleset;
 /** policy_ruleset() - a list's entries, for lint and bench. */
 const struct ruleset *policy_ruleset(const struct policy *p, enum list list);
 
+struct pattern;
+
+/** typedef policy_visit - called for each entry in the order of adding; false stops. */
+typedef bool policy_visit(void *ctx, const struct pattern *pattern, const struct rule *rule);
+
+/** policy_each() - visit every entry of a list; @rule is valid during the call only. */
+void policy_each(const struct policy *p, enum list list, policy_visit *visit, void *ctx);
+
 /** policy_count() - how many entries a list has. */
 size_t policy_count(const struct policy *p, enum list list);
 

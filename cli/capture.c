@@ -1,0 +1,95 @@
+#include "cli/capture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "dns/fakeip.h"
+#include "dns/stub.h"
+
+/* What unconfigured programs use most (IANA's names beside them). */
+static const uint16_t well_known[] = {
+	21,   22,   25,	  43,	80,    88,    110,   119,   143,   389,	  443,	 465,
+	587,  636,  853,  873,	989,   990,   993,   995,   1433,  1521,  1883,	 2049,
+	2181, 2375, 2376, 3000, 3306,  3389,  4222,  4317,  4318,  5000,  5001,	 5222,
+	5432, 5671, 5672, 5900, 5984,  6379,  6443,  6667,  7687,  8000,  8008,	 8080,
+	8081, 8086, 8088, 8443, 8529,  8883,  8888,  9000,  9042,  9090,  9092,	 9093,
+	9200, 9300, 9418, 9443, 10000, 11211, 11371, 15672, 26257, 27017, 27018, 50051,
+};
+
+struct capture {
+	struct fakeip *names;
+	struct stub *stub;
+	const struct policy *const *policy;
+	proxy_event_cb *event;
+	void *arg;
+};
+
+size_t capture_ports(const struct policy *p, uint16_t out[CAPTURE_PORTS_MAX])
+{
+	size_t n = policy_capture_ports(p, out, CAPTURE_PORTS_MAX - ARRAY_SIZE(well_known));
+	size_t named = n;
+
+	for (size_t i = 0; i < ARRAY_SIZE(well_known); i++) {
+		size_t k;
+
+		for (k = 0; k < named && out[k] != well_known[i]; k++)
+			;
+		if (k == named)
+			out[n++] = well_known[i];
+	}
+	return n;
+}
+
+/* No port is known yet: a name that some port of it is open for, or asked about, gets an address. */
+static enum stub_answer decide_cb(void *arg, const struct hostname *name)
+{
+	const struct capture *c = arg;
+	const struct target t = { .host = *name, .via = VIA_DNS };
+	struct proxy_event ev = { .kind = PROXY_EVENT_DECISION, .target = &t };
+
+	policy_decide(*c->policy, &t, &ev.decision);
+	if (ev.decision.verdict != VERDICT_DENY)
+		return STUB_ALLOW;
+	c->event(c->arg, &ev);
+	return STUB_DENY;
+}
+
+struct capture *capture_new(struct event_base *base, const struct policy *const *policy,
+			    proxy_event_cb *event, void *arg)
+{
+	struct capture *c = xcalloc(1, sizeof(*c));
+
+	c->policy = policy;
+	c->event = event;
+	c->arg = arg;
+	c->names = fakeip_new();
+	c->stub = stub_new(base, c->names, decide_cb, c);
+	return c;
+}
+
+void capture_free(struct capture *c)
+{
+	if (!c)
+		return;
+	stub_free(c->stub);
+	fakeip_free(c->names);
+	free(c);
+}
+
+int capture_listen(struct capture *c, enum netns_kind kind, int fd, struct error *err)
+{
+	if (kind == NETNS_DNS_UDP)
+		return stub_add_udp(c->stub, fd, err);
+	if (kind == NETNS_DNS_TCP)
+		return stub_add_tcp(c->stub, fd, err);
+	(void)close(fd);
+	return error_set(err, EINVAL, "no name server socket");
+}
+
+bool capture_name(const struct capture *c, const struct addr *dialled, struct hostname *out)
+{
+	return fakeip_name(c->names, dialled, out);
+}

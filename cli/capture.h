@@ -1,0 +1,49 @@
+/*
+ * capture.h - programs that know no proxy: the name server inside, and what its addresses stand for
+ */
+#ifndef CLI_CAPTURE_H
+#define CLI_CAPTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/addr.h"
+#include "base/error.h"
+#include "netns/netns.h"
+#include "policy/policy.h"
+#include "proxy/proxy.h"
+
+struct event_base;
+struct capture;
+
+/* Captured where the kernel has no nft_tproxy, besides the ports that the policy names. */
+#define CAPTURE_PORTS_MAX 200
+
+/**
+ * capture_ports() - the ports to capture without nft_tproxy: the policy's and well-known ones
+ * Return: how many were written to @out, each once.
+ */
+size_t capture_ports(const struct policy *p, uint16_t out[CAPTURE_PORTS_MAX]);
+
+/**
+ * capture_new() - a name server without sockets
+ * @policy: points to the caller's pointer, as in struct session_config
+ * @event: told of each name that is refused, with via "dns" and port 0
+ */
+struct capture *capture_new(struct event_base *base, const struct policy *const *policy,
+			    proxy_event_cb *event, void *arg);
+
+/** capture_free() - NULL is allowed. */
+void capture_free(struct capture *c);
+
+/**
+ * capture_listen() - answer on a socket of kind NETNS_DNS_UDP or NETNS_DNS_TCP
+ * @fd: taken over in any case
+ */
+int capture_listen(struct capture *c, enum netns_kind kind, int fd, struct error *err);
+
+/** capture_name() - the name that an address inside stands for; see proxy_name_cb. */
+bool capture_name(const struct capture *c, const struct addr *dialled, struct hostname *out);
+
+#endif

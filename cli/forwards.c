@@ -1,0 +1,89 @@
+#include "cli/forwards.h"
+
+#include <string.h>
+
+#include "netns/netns.h"
+#include "policy/pattern.h"
+
+#define DNS_PORT 53
+
+static bool has_port(const struct forwards *f, uint16_t port)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		if (f->port[i] == port)
+			return true;
+	}
+	return false;
+}
+
+static int add(struct forwards *f, uint16_t port, const struct target *t, struct error *err)
+{
+	if (f->n == FORWARDS_MAX)
+		return error_set(err, 0, "more than %d forwarded ports", FORWARDS_MAX);
+	f->port[f->n] = port;
+	f->target[f->n] = *t;
+	f->target[f->n++].via = VIA_FORWARD;
+	return 0;
+}
+
+/* The walk over the allow list; @err is set once something did not fit. */
+struct walk {
+	struct forwards *f;
+	struct error *err;
+	bool failed;
+};
+
+static bool is_reserved(uint16_t port)
+{
+	return port == DNS_PORT || port == NETNS_PROXY_PORT || port == NETNS_CAPTURE_PORT;
+}
+
+/* The target that a loopback entry opens; false for any other entry. */
+static bool local_target(const struct pattern *p, uint16_t port, struct target *out)
+{
+	if (p->kind == PATTERN_ADDR && addr_classify(&p->cidr.addr) == ADDR_LOOPBACK) {
+		target_from_addr(&p->cidr.addr, port, out);
+		return true;
+	}
+	return p->kind == PATTERN_HOST && hostname_is_local(&p->host) &&
+	       target_from_host(p->host.s, p->host.len, port, out) == TARGET_OK;
+}
+
+static bool visit(void *ctx, const struct pattern *p, const struct rule *rule)
+{
+	struct walk *w = ctx;
+	struct target t = { .via = VIA_FORWARD };
+
+	(void)rule;
+	for (size_t r = 0; r < p->nports; r++) {
+		for (unsigned port = p->ports[r].lo; port <= p->ports[r].hi; port++) {
+			if (is_reserved((uint16_t)port) || has_port(w->f, (uint16_t)port) ||
+			    !local_target(p, (uint16_t)port, &t))
+				continue;
+			if (add(w->f, (uint16_t)port, &t, w->err) < 0) {
+				w->failed = true;
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+int forwards_build(struct forwards *f, const struct run_options *o, const struct policy *p,
+		   struct error *err)
+{
+	struct walk w = { .f = f, .err = err };
+
+	f->n = 0;
+	for (size_t i = 0; i < o->nforwards; i++) {
+		uint16_t port = o->forwards[i].port;
+
+		if (is_reserved(port) || has_port(f, port))
+			return error_set(err, 0, "--forward %s: port %u is taken in the sandbox",
+					 o->forwards[i].text, port);
+		if (add(f, port, &o->forwards[i].target, err) < 0)
+			return -1;
+	}
+	policy_each(p, LIST_ALLOW, visit, &w);
+	return w.failed ? -1 : 0;
+}

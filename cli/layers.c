@@ -1,0 +1,386 @@
+#include "cli/layers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "cli/statedir.h"
+#include "cli/trust.h"
+#include "policy/listfile.h"
+
+struct layers {
+	struct layer v[LAYERS_MAX];
+	size_t n;
+	bool no_config;
+	/* Arrays and strings that layers_list() has made. */
+	const char **lists[SETTINGS_NUM_LISTS];
+	char **made;
+	size_t nmade;
+};
+
+static void on_warning(void *arg, const char *file, unsigned line, const char *text)
+{
+	(void)arg;
+	log_warn("%s:%u: %s", file, line, text);
+}
+
+/* The directory part of a path, which the caller frees. */
+static char *dir_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return xstrdup(".");
+	return slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
+}
+
+/* The managed file binds everybody, so nobody but root may have written it. */
+static int check_managed(int fd, const char *path, struct error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return error_set(err, errno, "cannot look at '%s'", path);
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return error_set(err, 0, "%s: others than its owner may write it; chmod go-w it",
+				 path);
+	return 0;
+}
+
+static int check_trust(struct layer *layer, const struct run_options *o, const char *path,
+		       const char *text, size_t len, struct error *err)
+{
+	int trusted;
+
+	if (o->trust_project && trust_remember(path, text, len, err) < 0)
+		return -1;
+	trusted = o->trust_project ? 1 : trust_check(path, text, len, err);
+	if (trusted < 0)
+		return -1;
+	layer->loosens = trusted == 1;
+	if (!layer->loosens)
+		log_warn("%s: not trusted, so it only tightens; read it, then run once with "
+			 "--trust-project",
+			 path);
+	return 0;
+}
+
+/* Reads one file into the next layer; a missing one is fine unless it was named. */
+static int load(struct layers *l, enum layer_rank rank, const char *path, const char *dir,
+		bool named, const struct run_options *o, struct error *err)
+{
+	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CLEANUP_FREE char *text = NULL;
+	struct layer *layer = &l->v[l->n];
+	size_t len = 0;
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && !named)
+		return 0;
+	if (fd >= 0)
+		text = fd_read_file(fd, SETTINGS_FILE_MAX, &len);
+	if (!text)
+		return error_set(err, errno, "cannot read the settings file '%s'", path);
+	if (l->n == LAYERS_MAX)
+		return error_set(err, 0, "more than %d settings files", LAYERS_MAX);
+	if (rank == LAYER_MANAGED && check_managed(fd, path, err) < 0)
+		return -1;
+	*layer = (struct layer){ .rank = rank, .loosens = true };
+	if (rank == LAYER_PROJECT && check_trust(layer, o, path, text, len, err) < 0)
+		return -1;
+	layer->settings = settings_parse(text, len, path, on_warning, NULL, err);
+	if (!layer->settings)
+		return -1;
+	layer->dir = xstrdup(dir);
+	l->n++;
+	return 0;
+}
+
+/* Files in the order of their rank. */
+static int load_all(struct layers *l, const struct run_options *o, const char *cwd,
+		    struct error *err)
+{
+	const char *config = getenv("XDG_CONFIG_HOME");
+	const char *home = statedir_home();
+	CLEANUP_FREE char *project = xasprintf("%s/" LAYERS_PROJECT_FILE, cwd);
+	CLEANUP_FREE char *user = NULL;
+	CLEANUP_FREE char *user_dir = NULL;
+
+	if (load(l, LAYER_MANAGED, LAYERS_MANAGED_FILE, "/etc/sbx-net", false, o, err) < 0)
+		return -1;
+	for (size_t i = 0; i < o->rules.n; i++) {
+		if (o->rules.v[i].id == OPT_POLICY &&
+		    load(l, LAYER_COMMAND_LINE, o->rules.v[i].value, cwd, true, o, err) < 0)
+			return -1;
+	}
+	if (o->no_config)
+		return 0;
+	if (load(l, LAYER_PROJECT, project, cwd, false, o, err) < 0)
+		return -1;
+	if (config && config[0] == '/')
+		user = xasprintf("%s/sbx-net/settings.json", config);
+	else if (home)
+		user = xasprintf("%s/.config/sbx-net/settings.json", home);
+	else
+		return 0;
+	user_dir = dir_of(user);
+	return load(l, LAYER_USER, user, home ? home : user_dir, false, o, err);
+}
+
+struct layers *layers_load(const struct run_options *o, const char *cwd, struct error *err)
+{
+	struct layers *l = xcalloc(1, sizeof(*l));
+
+	l->no_config = o->no_config;
+	if (load_all(l, o, cwd, err) < 0) {
+		layers_free(l);
+		return NULL;
+	}
+	return l;
+}
+
+void layers_free(struct layers *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->n; i++) {
+		settings_free(l->v[i].settings);
+		free(l->v[i].dir);
+	}
+	for (size_t i = 0; i < SETTINGS_NUM_LISTS; i++)
+		free(l->lists[i]);
+	for (size_t i = 0; i < l->nmade; i++)
+		free(l->made[i]);
+	free(l->made);
+	free(l);
+}
+
+static bool is_managed(const struct layer *layer)
+{
+	return layer->rank == LAYER_MANAGED;
+}
+
+const char *layers_managed_only(const struct layers *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const struct settings *s = l->v[i].settings;
+
+		if (is_managed(&l->v[i]) && s->flag[SETTINGS_MANAGED_DOMAINS_ONLY] == SETTINGS_YES)
+			return s->file;
+	}
+	return NULL;
+}
+
+/* Switches whose true loosens; of the others false loosens. */
+static bool loosening(enum settings_flag_id id, enum settings_set value)
+{
+	switch (id) {
+	case SETTINGS_STRICT:
+	case SETTINGS_MANAGED_DOMAINS_ONLY:
+	case SETTINGS_MANAGED_READ_ONLY:
+		return value == SETTINGS_NO;
+	case SETTINGS_FS_DISABLED:
+	case SETTINGS_ALL_UNIX_SOCKETS:
+	case SETTINGS_LOCAL_BINDING:
+	case SETTINGS_CAPTURE:
+	case SETTINGS_NUM_FLAGS:
+		return value == SETTINGS_YES;
+	}
+	return true;
+}
+
+/*
+ * Whether a layer's loosening counts: the managed file's does not under --no-config, a project's
+ * only once it is trusted, and a repository never switches file confinement or strictness off.
+ */
+static bool may_loosen(const struct layers *l, const struct layer *layer)
+{
+	if (is_managed(layer))
+		return !l->no_config;
+	return layer->loosens;
+}
+
+enum settings_set layers_flag(const struct layers *l, enum settings_flag_id id)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const struct layer *layer = &l->v[i];
+		enum settings_set value = layer->settings->flag[id];
+
+		if (value == SETTINGS_UNSET)
+			continue;
+		if (loosening(id, value) && (!may_loosen(l, layer) || layer->rank == LAYER_PROJECT))
+			continue;
+		return value;
+	}
+	return SETTINGS_UNSET;
+}
+
+bool layers_unknown(const struct layers *l, enum verdict *out)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const struct settings *s = l->v[i].settings;
+
+		if (!s->has_unknown || (s->unknown != VERDICT_DENY && !may_loosen(l, &l->v[i])))
+			continue;
+		*out = s->unknown;
+		return true;
+	}
+	return false;
+}
+
+const char *layers_upstream(const struct layers *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->v[i].settings->upstream && may_loosen(l, &l->v[i]))
+			return l->v[i].settings->upstream;
+	}
+	return NULL;
+}
+
+/* A path of a settings file, absolute; the caller frees. */
+static char *absolute(const struct layer *layer, const char *path)
+{
+	const char *home = statedir_home();
+
+	if (path[0] == '/')
+		return xstrdup(path);
+	if (path[0] == '~' && (path[1] == '/' || !path[1]) && home)
+		return xasprintf("%s%s", home, path + 1);
+	if (strcmp(path, ".") == 0)
+		return xstrdup(layer->dir);
+	return xasprintf("%s/%s", layer->dir, strncmp(path, "./", 2) == 0 ? path + 2 : path);
+}
+
+static int add_all(const struct layer *layer, enum settings_list_id id, enum list list,
+		   struct policy *p, struct error *err)
+{
+	const struct settings_list *from = &layer->settings->list[id];
+
+	for (size_t i = 0; i < from->n; i++) {
+		if (policy_add(p, list, from->v[i].text, layer->settings->file, from->v[i].line,
+			       from->v[i].reason, err) < 0)
+			return error_wrap(err, "%s:%u", layer->settings->file, from->v[i].line);
+	}
+	return 0;
+}
+
+static int add_files(const struct layer *layer, enum settings_list_id id, enum list list,
+		     struct policy *p, struct error *err)
+{
+	const struct settings_list *from = &layer->settings->list[id];
+
+	for (size_t i = 0; i < from->n; i++) {
+		CLEANUP_FREE char *path = absolute(layer, from->v[i].text);
+
+		if (listfile_load(p, list, path, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int apply_layer(const struct layers *l, const struct layer *layer, struct policy *p,
+		       struct error *err)
+{
+	const char *managed_only = layers_managed_only(l);
+	const struct settings *s = layer->settings;
+
+	if (add_all(layer, SETTINGS_DENIED_DOMAINS, LIST_DENY, p, err) < 0 ||
+	    add_files(layer, SETTINGS_DENY_LISTS, LIST_DENY, p, err) < 0)
+		return -1;
+	if (!may_loosen(l, layer))
+		return 0;
+	if (managed_only && !is_managed(layer)) {
+		if (s->list[SETTINGS_ALLOWED_DOMAINS].n || s->list[SETTINGS_ALLOW_LISTS].n)
+			log_warn("%s: its allowed domains have no effect: %s allows managed "
+				 "domains only",
+				 s->file, managed_only);
+		return 0;
+	}
+	if (add_all(layer, SETTINGS_ALLOWED_DOMAINS, LIST_ALLOW, p, err) < 0 ||
+	    add_files(layer, SETTINGS_ALLOW_LISTS, LIST_ALLOW, p, err) < 0)
+		return -1;
+	return add_all(layer, SETTINGS_ALLOW_PRIVATE, LIST_PRIVATE, p, err);
+}
+
+int layers_apply(const struct layers *l, struct policy *p, struct error *err)
+{
+	enum verdict unknown;
+
+	for (size_t i = 0; i < l->n; i++) {
+		if (apply_layer(l, &l->v[i], p, err) < 0)
+			return -1;
+	}
+	if (layers_flag(l, SETTINGS_STRICT) == SETTINGS_YES || layers_managed_only(l))
+		policy_set_strict(p, true);
+	if (layers_unknown(l, &unknown))
+		policy_set_unknown(p, unknown);
+	return 0;
+}
+
+static bool is_path_list(enum settings_list_id id)
+{
+	return id == SETTINGS_ALLOW_READ || id == SETTINGS_ALLOW_WRITE ||
+	       id == SETTINGS_ALLOW_EXEC || id == SETTINGS_DENY_READ || id == SETTINGS_DENY_WRITE;
+}
+
+static bool is_tightening_list(enum settings_list_id id)
+{
+	return id == SETTINGS_DENY_READ || id == SETTINGS_DENY_WRITE || id == SETTINGS_ENV_DROP ||
+	       id == SETTINGS_DENIED_DOMAINS || id == SETTINGS_DENY_LISTS;
+}
+
+/* Hands a string to @l, which frees it. */
+static const char *keep(struct layers *l, char *s)
+{
+	l->made = xreallocarray(l->made, l->nmade + 1, sizeof(*l->made));
+	l->made[l->nmade++] = s;
+	return s;
+}
+
+static const char *entry_text(struct layers *l, const struct layer *layer, enum settings_list_id id,
+			      const struct settings_entry *e)
+{
+	const char *path;
+
+	if (!is_path_list(id))
+		return e->text;
+	path = keep(l, absolute(layer, e->text));
+	if (is_tightening_list(id) || access(path, F_OK) == 0)
+		return path;
+	log_warn("%s:%u: '%s' does not exist, so nothing is granted there", layer->settings->file,
+		 e->line, path);
+	return NULL;
+}
+
+const char *const *layers_list(struct layers *l, enum settings_list_id id, size_t *n)
+{
+	const char **v = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		const struct layer *layer = &l->v[i];
+		const struct settings_list *list = &layer->settings->list[id];
+
+		if (!is_tightening_list(id) && !may_loosen(l, layer))
+			continue;
+		for (size_t k = 0; k < list->n; k++) {
+			const char *text = entry_text(l, layer, id, &list->v[k]);
+
+			if (!text)
+				continue;
+			v = xreallocarray(v, count + 2, sizeof(*v));
+			v[count++] = text;
+			v[count] = NULL;
+		}
+	}
+	free(l->lists[id]);
+	l->lists[id] = v;
+	*n = count;
+	return v;
+}

@@ -1,0 +1,85 @@
+/*
+ * layers.h - the settings files of a run: found, read, trusted, combined
+ *
+ * managed (/etc/sbx-net/settings.json) > command line (options and --policy files) > project
+ * (.sbx-net/settings.json where the command starts) > user (~/.config/sbx-net/settings.json).
+ * Lists add up; a switch comes from the highest layer that sets it; the file of a project that
+ * nobody has trusted only tightens; what the managed file locks, nothing below it loosens.
+ */
+#ifndef CLI_LAYERS_H
+#define CLI_LAYERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "cli/options.h"
+#include "policy/policy.h"
+#include "policy/settings.h"
+
+#define LAYERS_MANAGED_FILE "/etc/sbx-net/settings.json"
+#define LAYERS_PROJECT_FILE ".sbx-net/settings.json"
+#define LAYERS_MAX	    32 /* files of one run */
+
+/** enum layer_rank - which layer a file belongs to; lower is higher */
+enum layer_rank {
+	LAYER_MANAGED,
+	LAYER_COMMAND_LINE,
+	LAYER_PROJECT,
+	LAYER_USER,
+};
+
+/**
+ * struct layer - one file
+ * @rank: its layer
+ * @loosens: its allow entries and loosening switches count
+ * @dir: what relative paths in it are relative to
+ */
+struct layer {
+	enum layer_rank rank;
+	bool loosens;
+	char *dir;
+	struct settings *settings;
+};
+
+struct layers;
+
+/**
+ * layers_load() - read every settings file of a run
+ * @o: --policy, --no-config and --trust-project are used
+ * @cwd: where the command starts
+ *
+ * Warnings go to the log. A file that is broken or cannot be read, or a --policy file that is
+ * missing, is an error. Return: to be freed by layers_free(); NULL with @err.
+ */
+struct layers *layers_load(const struct run_options *o, const char *cwd, struct error *err);
+
+/** layers_free() - NULL is allowed. */
+void layers_free(struct layers *l);
+
+/** layers_apply() - put the files' network entries and switches on @p. 0, or -1 with @err. */
+int layers_apply(const struct layers *l, struct policy *p, struct error *err);
+
+/** layers_managed_only() - only the managed file may allow hosts; the file's name, or NULL. */
+const char *layers_managed_only(const struct layers *l);
+
+/** layers_flag() - the switch from the highest layer that sets it (and may). */
+enum settings_set layers_flag(const struct layers *l, enum settings_flag_id id);
+
+/** layers_unknown() - onUnknownHost; false if no file sets it. */
+bool layers_unknown(const struct layers *l, enum verdict *out);
+
+/** layers_upstream() - upstreamProxy of the highest layer that sets it, or NULL. */
+const char *layers_upstream(const struct layers *l);
+
+/**
+ * layers_list() - a list over all layers
+ *
+ * Paths ("~/x", relative ones) are made absolute; a path that is to be granted and does not exist
+ * is left out with a warning. Entries that loosen count only from files that may.
+ *
+ * Return: an array owned by @l, @n entries; NULL when there are none.
+ */
+const char *const *layers_list(struct layers *l, enum settings_list_id id, size_t *n);
+
+#endif

@@ -1,0 +1,116 @@
+#include "cli/statedir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/xalloc.h"
+
+const char *statedir_home(void)
+{
+	const char *home = getenv("HOME");
+	const struct passwd *pw;
+
+	if (home && home[0] == '/')
+		return home;
+	pw = getpwuid(getuid());
+	return pw && pw->pw_dir[0] == '/' ? pw->pw_dir : NULL;
+}
+
+char *statedir_path(struct error *err)
+{
+	const char *state = getenv("XDG_STATE_HOME");
+	const char *home = statedir_home();
+
+	if (state && state[0] == '/')
+		return xasprintf("%s/sbx-net", state);
+	if (!home) {
+		(void)error_set(err, 0, "no home directory: set HOME to an absolute path");
+		return NULL;
+	}
+	return xasprintf("%s/.local/state/sbx-net", home);
+}
+
+/* Makes every missing directory of an absolute path. */
+static int make_path(char *path)
+{
+	for (char *p = path + 1;; p++) {
+		char c = *p;
+
+		if (c != '/' && c != '\0')
+			continue;
+		*p = '\0';
+		if (mkdir(path, 0700) < 0 && errno != EEXIST)
+			return -1;
+		*p = c;
+		if (c == '\0')
+			return 0;
+	}
+}
+
+int statedir_open(bool make, struct error *err)
+{
+	CLEANUP_FREE char *path = statedir_path(err);
+	int dir;
+
+	if (!path)
+		return -1;
+	if (make && make_path(path) < 0)
+		return error_set(err, errno, "cannot make '%s'", path);
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return error_set(err, errno, "cannot open '%s'", path);
+	return dir;
+}
+
+int statedir_lock(int dir, struct error *err)
+{
+	CLEANUP_CLOSE int fd = openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int rc;
+
+	if (fd < 0)
+		return error_set(err, errno, "cannot open the lock of our state directory");
+	do
+		rc = flock(fd, LOCK_EX);
+	while (rc < 0 && errno == EINTR);
+	if (rc < 0)
+		return error_set(err, errno, "cannot lock our state directory");
+	return take_fd(&fd);
+}
+
+char *statedir_read(int dir, const char *name, size_t max, size_t *len, struct error *err)
+{
+	CLEANUP_CLOSE int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char *text = fd < 0 ? NULL : fd_read_file(fd, max, len);
+
+	if (!text)
+		(void)error_set(err, errno, "cannot read '%s' in our state directory", name);
+	return text;
+}
+
+int statedir_replace(int dir, const char *name, const void *text, size_t len, struct error *err)
+{
+	CLEANUP_FREE char *temp = xasprintf(".%s.%d", name, (int)getpid());
+	CLEANUP_CLOSE int fd =
+		openat(dir, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return error_set(err, errno, "cannot write in our state directory");
+	if (fd_write_all(fd, text, len) < 0 || fsync(fd) < 0 ||
+	    renameat(dir, temp, dir, name) < 0) {
+		int saved = errno;
+
+		(void)unlinkat(dir, temp, 0);
+		return error_set(err, saved, "cannot save '%s' in our state directory", name);
+	}
+	(void)fsync(dir);
+	return 0;
+}
