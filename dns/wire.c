@@ -113,12 +113,22 @@ static bool read_opt(struct reader *r, struct wire_query *q, uint8_t *version)
 	return true;
 }
 
+/* The rest of a query: one question, at most an OPT, nothing behind it. */
+static bool read_body(struct reader *r, const struct header *h, struct wire_query *q,
+		      uint8_t *version)
+{
+	if (h->qd != 1 || h->an || h->ns || h->ar > 1 || !read_question(r, q))
+		return false;
+	return (!h->ar || read_opt(r, q, version)) && r->n == 0;
+}
+
 enum wire_verdict wire_parse_query(const void *p, size_t n, struct wire_query *out,
 				   enum wire_rcode *rcode)
 {
 	struct reader r = reader_init(p, n);
 	uint8_t version = 0;
 	struct header h;
+	bool good;
 
 	*out = (struct wire_query){ 0 };
 	if (!read_header(&r, &h) || (h.flags & FLAG_QR))
@@ -126,19 +136,11 @@ enum wire_verdict wire_parse_query(const void *p, size_t n, struct wire_query *o
 	out->id = h.id;
 	out->opcode = (uint8_t)((h.flags & FLAG_OPCODE) >> 11);
 	out->rd = h.flags & FLAG_RD;
-
-	*rcode = WIRE_NOTIMP;
-	if (out->opcode != 0)
-		return WIRE_ERROR;
-	*rcode = WIRE_FORMERR;
-	if (h.qd != 1 || h.an || h.ns || h.ar > 1 || !read_question(&r, out))
-		return WIRE_ERROR;
-	if (h.ar && !read_opt(&r, out, &version))
-		return WIRE_ERROR;
-	if (r.n)
-		return WIRE_ERROR;
-	*rcode = WIRE_BADVERS;
-	return version ? WIRE_ERROR : WIRE_QUERY;
+	good = read_body(&r, &h, out, &version);
+	if (good && !version && !out->opcode)
+		return WIRE_QUERY;
+	*rcode = out->opcode ? WIRE_NOTIMP : good ? WIRE_BADVERS : WIRE_FORMERR;
+	return WIRE_ERROR;
 }
 
 bool wire_name_is_root(const struct wire_name *name)
