@@ -1,0 +1,252 @@
+/* One connection to any of several addresses. */
+#include "tests/support/proxyworld.h"
+
+#include "proxy/dial.h"
+#include "proxy/limits.h"
+
+struct outcome {
+	struct event_base *base;
+	struct dial *dial;
+	int fd;
+	struct addr addr;
+	int error;
+	int calls;
+};
+
+static void over(void *arg, int fd, const struct addr *addr, int error)
+{
+	struct outcome *o = arg;
+
+	o->fd = fd;
+	o->addr = *addr;
+	o->error = error;
+	o->calls++;
+	dial_free(o->dial);
+	o->dial = NULL;
+	event_base_loopbreak(o->base);
+}
+
+static struct addr ip(const char *text)
+{
+	struct addr a;
+
+	assert_true(addr_parse(text, strlen(text), &a));
+	return a;
+}
+
+/* A listener on @text:@port (0: any) whose backlog takes @backlog. */
+static int listen_on(const char *text, uint16_t *port, int backlog)
+{
+	struct addr a = ip(text);
+	struct sockaddr_storage ss;
+	socklen_t len = addr_to_sockaddr(&a, *port, &ss);
+	int fd = socket(a.family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int one = 1;
+
+	assert_true(fd >= 0);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	assert_int_equal(bind(fd, (struct sockaddr *)&ss, len), 0);
+	assert_int_equal(listen(fd, backlog), 0);
+	len = sizeof(ss);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&ss, &len), 0);
+	assert_true(addr_from_sockaddr((struct sockaddr *)&ss, &a, port));
+	return fd;
+}
+
+static void start(struct outcome *o, uint16_t port)
+{
+	*o = (struct outcome){ .base = event_base_new(), .fd = -1 };
+	o->dial = dial_new(o->base, port, over, o);
+}
+
+static void finish(struct outcome *o)
+{
+	if (!o->calls)
+		event_base_dispatch(o->base);
+	assert_int_equal(o->calls, 1);
+	dial_free(o->dial);
+	event_base_free(o->base);
+}
+
+static void test_add_connects_to_the_first_that_answers(void **state)
+{
+	struct addr v[3] = { ip("127.0.0.2"), ip("127.0.0.3"), ip("127.0.0.4") };
+	struct outcome o;
+	uint16_t port = 0;
+	int fd = listen_on("127.0.0.4", &port, 8);
+
+	(void)state;
+	start(&o, port);
+	dial_add(o.dial, v, 3, false);
+	finish(&o);
+	assert_true(o.fd >= 0);
+	assert_true(addr_equal(&o.addr, &v[2]));
+	close(o.fd);
+	close(fd);
+}
+
+static void test_add_tries_ipv6_and_ipv4_in_turn(void **state)
+{
+	struct addr v[4] = { ip("127.0.0.2"), ip("127.0.0.3"), ip("127.0.0.4"), ip("::1") };
+	struct outcome o;
+	uint16_t port = 0;
+	int fd4 = listen_on("127.0.0.2", &port, 8);
+	int fd6 = listen_on("::1", &port, 8);
+
+	(void)state;
+	start(&o, port);
+	dial_add(o.dial, v, 4, false);
+	finish(&o);
+	assert_true(o.fd >= 0);
+	assert_true(addr_equal(&o.addr, &v[3]));
+	close(o.fd);
+	close(fd6);
+	/* and with IPv6 dead, IPv4 */
+	start(&o, port);
+	dial_add(o.dial, v, 4, false);
+	finish(&o);
+	assert_true(o.fd >= 0);
+	assert_true(addr_equal(&o.addr, &v[0]));
+	close(o.fd);
+	close(fd4);
+}
+
+static void test_add_reports_the_first_failure(void **state)
+{
+	struct addr v[2] = { ip("127.0.0.2"), ip("127.0.0.3") };
+	struct outcome o;
+	uint16_t port = 0;
+
+	(void)state;
+	close(listen_on("127.0.0.2", &port, 8));
+	start(&o, port);
+	dial_add(o.dial, v, 2, false);
+	finish(&o);
+	assert_int_equal(o.fd, -1);
+	assert_int_equal(o.error, ECONNREFUSED);
+	assert_true(addr_equal(&o.addr, &v[0]));
+}
+
+/* A failure is no end while more addresses may come. */
+static void test_add_waits_for_late_addresses(void **state)
+{
+	struct addr dead = ip("127.0.0.2"), good = ip("127.0.0.3");
+	struct outcome o;
+	uint16_t port = 0;
+	int fd = listen_on("127.0.0.3", &port, 8);
+
+	(void)state;
+	start(&o, port);
+	dial_add(o.dial, &dead, 1, true);
+	for (int i = 0; i < 100; i++) {
+		event_base_loop(o.base, EVLOOP_NONBLOCK);
+		(void)usleep(1000);
+	}
+	assert_int_equal(o.calls, 0);
+	dial_add(o.dial, &good, 1, false);
+	finish(&o);
+	assert_true(addr_equal(&o.addr, &good));
+	close(o.fd);
+	/* nothing more came */
+	start(&o, port);
+	dial_add(o.dial, &dead, 1, true);
+	dial_add(o.dial, NULL, 0, false);
+	finish(&o);
+	assert_int_equal(o.error, ECONNREFUSED);
+	close(fd);
+}
+
+/* An address that swallows packets: a listener whose backlog is full. */
+static int black_hole(const char *text, uint16_t *port, int *filler, int n)
+{
+	struct addr a = ip(text);
+	int fd = listen_on(text, port, 0);
+
+	for (int i = 0; i < n; i++) {
+		struct sockaddr_storage ss;
+		socklen_t len = addr_to_sockaddr(&a, *port, &ss);
+
+		filler[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		(void)connect(filler[i], (struct sockaddr *)&ss, len);
+	}
+	return fd;
+}
+
+static void test_silent_address_does_not_hold_the_next_one_up(void **state)
+{
+	struct addr v[2] = { ip("127.0.0.2"), ip("127.0.0.3") };
+	struct outcome o;
+	uint16_t port = 0;
+	int filler[4];
+	int hole = black_hole("127.0.0.2", &port, filler, 4);
+	int fd = listen_on("127.0.0.3", &port, 8);
+
+	(void)state;
+	start(&o, port);
+	dial_add(o.dial, v, 2, false);
+	finish(&o);
+	assert_true(addr_equal(&o.addr, &v[1]));
+	close(o.fd);
+	close(fd);
+	close(hole);
+	for (int i = 0; i < 4; i++)
+		close(filler[i]);
+}
+
+static void test_silence_ends_in_a_timeout(void **state)
+{
+	struct addr a = ip("127.0.0.2");
+	struct outcome o;
+	uint16_t port = 0;
+	int filler[4];
+	int hole = black_hole("127.0.0.2", &port, filler, 4);
+
+	(void)state;
+	start(&o, port);
+	dial_add(o.dial, &a, 1, false);
+	finish(&o);
+	assert_int_equal(o.fd, -1);
+	assert_int_equal(o.error, ETIMEDOUT);
+	assert_true(addr_equal(&o.addr, &a));
+	close(hole);
+	for (int i = 0; i < 4; i++)
+		close(filler[i]);
+}
+
+static void test_free_gives_up_every_attempt(void **state)
+{
+	struct addr v[2] = { ip("127.0.0.2"), ip("127.0.0.2") };
+	struct outcome o;
+	uint16_t port = 0;
+	int filler[4];
+	int hole = black_hole("127.0.0.2", &port, filler, 4);
+	size_t before = count_fds();
+
+	(void)state;
+	start(&o, port);
+	dial_add(o.dial, v, 2, true);
+	event_base_loop(o.base, EVLOOP_NONBLOCK);
+	dial_free(o.dial);
+	event_base_dispatch(o.base); /* nothing is left to wait for */
+	event_base_free(o.base);
+	assert_int_equal(o.calls, 0);
+	assert_int_equal(count_fds(), before);
+	close(hole);
+	for (int i = 0; i < 4; i++)
+		close(filler[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_add_connects_to_the_first_that_answers),
+		cmocka_unit_test(test_add_tries_ipv6_and_ipv4_in_turn),
+		cmocka_unit_test(test_add_reports_the_first_failure),
+		cmocka_unit_test(test_add_waits_for_late_addresses),
+		cmocka_unit_test(test_silent_address_does_not_hold_the_next_one_up),
+		cmocka_unit_test(test_silence_ends_in_a_timeout),
+		cmocka_unit_test(test_free_gives_up_every_attempt),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
