@@ -63,6 +63,13 @@ struct origin {
 	uint32_t reason;
 };
 
+/* An entry that was added again. */
+struct duplicate {
+	uint32_t entry;
+	uint32_t line;
+	uint32_t origin;
+};
+
 /* Rules that have been reported: open addressing by entry number. */
 struct hits {
 	struct rule **rule;
@@ -81,6 +88,8 @@ struct ruleset {
 	size_t lists;
 	struct origin *origin;
 	size_t origins, origins_room;
+	struct duplicate *duplicate;
+	size_t duplicates;
 	struct hits *hits;
 	size_t longest; /* key */
 	bool v4_used[V4_PREFIXES];
@@ -118,6 +127,7 @@ void ruleset_free(struct ruleset *rs)
 	free(rs->slot);
 	free(rs->list);
 	free(rs->origin);
+	free(rs->duplicate);
 	free(rs);
 }
 
@@ -397,6 +407,26 @@ static uint32_t insert(struct ruleset *rs, const struct pattern *p, const struct
 	return (uint32_t)rs->n;
 }
 
+/* The same pattern again: it may bring the reason, and lint wants to hear of it. */
+static void add_again(struct ruleset *rs, struct entry *same, const struct rule *rule)
+{
+	const struct origin *o = &rs->origin[same->origin];
+	struct duplicate *d;
+
+	if (rule->reason && o->reason == NO_TEXT) {
+		same->origin = intern_origin(rs, text_or_null(rs, o->file), rule->reason);
+		return;
+	}
+	if (rs->duplicates == RULESET_DUPLICATES_MAX)
+		return;
+	if (!rs->duplicate)
+		rs->duplicate = xcalloc(RULESET_DUPLICATES_MAX, sizeof(rs->duplicate[0]));
+	d = &rs->duplicate[rs->duplicates++];
+	d->entry = (uint32_t)(same - rs->entry);
+	d->line = rule->line;
+	d->origin = intern_origin(rs, rule->file, rule->reason);
+}
+
 static int check_room(const struct ruleset *rs, size_t length, const char *text, struct error *err)
 {
 	if (length >= RULESET_SAME_MAX)
@@ -428,10 +458,7 @@ int ruleset_add(struct ruleset *rs, const struct pattern *pattern, const struct 
 	head = slot_entry(*slot);
 	same = find_same(rs, head, pattern->kind, ports, &length);
 	if (same) {
-		const struct origin *o = &rs->origin[same->origin];
-
-		if (rule->reason && o->reason == NO_TEXT)
-			same->origin = intern_origin(rs, text_or_null(rs, o->file), rule->reason);
+		add_again(rs, same, rule);
 		return 0;
 	}
 	if (check_room(rs, length, rule->text, err))
@@ -599,7 +626,8 @@ const struct rule *ruleset_find_addr(const struct ruleset *rs, const struct addr
 	for (;;) {
 		const struct rule *r = NULL;
 
-		if (used[c.bits] && c.bits >= q->min_bits)
+		if (used[c.bits] && c.bits >= q->min_bits &&
+		    (!q->max_bits || c.bits <= q->max_bits))
 			r = match_chain(rs, addr_key(&c, buf), RULESET_ADDRS & q->kinds, port, q);
 		if (r)
 			return r;
@@ -610,15 +638,36 @@ const struct rule *ruleset_find_addr(const struct ruleset *rs, const struct addr
 	return match_any(rs, port, q);
 }
 
+static bool visit_entry(const struct rule *rule, ruleset_visit *visit, void *ctx)
+{
+	struct pattern p;
+
+	if (pattern_parse(rule->text, strlen(rule->text), &p, NULL))
+		return true; /* cannot be: it was parsed when it was added */
+	return visit(ctx, &p, rule);
+}
+
 void ruleset_each(const struct ruleset *rs, ruleset_visit *visit, void *ctx)
 {
 	for (size_t i = 0; i < rs->n; i++) {
 		struct rule rule = build_rule(rs, &rs->entry[i]);
-		struct pattern p;
 
-		if (pattern_parse(rule.text, strlen(rule.text), &p, NULL))
-			continue; /* cannot be: it was parsed when it was added */
-		if (!visit(ctx, &p, &rule))
+		if (!visit_entry(&rule, visit, ctx))
+			return;
+	}
+}
+
+void ruleset_each_duplicate(const struct ruleset *rs, ruleset_visit *visit, void *ctx)
+{
+	for (size_t i = 0; i < rs->duplicates; i++) {
+		const struct duplicate *d = &rs->duplicate[i];
+		struct entry e = rs->entry[d->entry];
+		struct rule rule;
+
+		e.line = d->line;
+		e.origin = d->origin;
+		rule = build_rule(rs, &e);
+		if (!visit_entry(&rule, visit, ctx))
 			return;
 	}
 }

@@ -19,8 +19,9 @@
 #include "policy/pattern.h"
 #include "policy/policy.h"
 
-#define RULESET_ENTRIES_MAX ((1u << 24) - 1)
-#define RULESET_SAME_MAX    1024 /* entries for one and the same host, and lists of ports */
+#define RULESET_ENTRIES_MAX    ((1u << 24) - 1)
+#define RULESET_SAME_MAX       1024 /* entries for one and the same host, and lists of ports */
+#define RULESET_DUPLICATES_MAX 256
 
 struct ruleset;
 
@@ -28,12 +29,14 @@ struct ruleset;
  * struct ruleset_query - how a lookup reads the entries
  * @kinds: which forms may match: a mask of RULESET_KIND()
  * @min_bits: blocks shorter than this do not match
+ * @max_bits: nor do blocks longer than this; 0 for no bound
  * @apex: *.host matches host itself too (deny lists)
  * @every_port: with port 0 (not known yet) only an entry for every port matches, otherwise any
  */
 struct ruleset_query {
 	unsigned kinds;
 	uint8_t min_bits;
+	uint8_t max_bits;
 	bool apex;
 	bool every_port;
 };
@@ -86,6 +89,13 @@ typedef bool ruleset_visit(void *ctx, const struct pattern *pattern, const struc
 
 /** ruleset_each() - visit every entry; @rule is valid during the call only. */
 void ruleset_each(const struct ruleset *rs, ruleset_visit *visit, void *ctx);
+
+/**
+ * ruleset_each_duplicate() - visit what was added again; the first RULESET_DUPLICATES_MAX are kept
+ *
+ * @rule is the later one, with the text of the first.
+ */
+void ruleset_each_duplicate(const struct ruleset *rs, ruleset_visit *visit, void *ctx);
 
 /** typedef ruleset_visit_ports - called for each interval of ports that an entry names. */
 typedef void ruleset_visit_ports(void *ctx, const struct port_range *range);

@@ -1,0 +1,56 @@
+/*
+ * lint.h - what is legal in a policy but probably not meant
+ *
+ * For `check`: entries that never take effect, and entries that open more than they seem to.
+ */
+#ifndef POLICY_LINT_H
+#define POLICY_LINT_H
+
+#include "policy/policy.h"
+
+#define LINT_TEXT_MAX 1024
+
+/** enum lint_kind - lint_kind_name() gives the stable word */
+enum lint_kind {
+	LINT_DUPLICATE,	     /* the same entry stands earlier on the same list */
+	LINT_SHADOWED,	     /* an allow entry under a deny entry */
+	LINT_NEVER,	     /* cannot open what it names */
+	LINT_EVERYTHING,     /* "*" on an allow list */
+	LINT_WIDE_BLOCK,     /* a block that holds a good part of the internet */
+	LINT_REGISTRY,	     /* "com": one label of the public DNS */
+	LINT_SHARED_HOSTING, /* a wildcard over names that anybody can get */
+	LINT_RELAY,	     /* a service that passes data on to anywhere */
+	LINT_METADATA,	     /* opens a cloud metadata service */
+	LINT_PORTS,	     /* ports that are the same as none */
+	LINT_NUM_KINDS
+};
+
+/**
+ * struct lint - one warning
+ * @kind: what kind
+ * @list: the list the entry is on
+ * @rule: the entry; valid during the callback
+ * @text: the sentence, "FILE:LINE: \"ENTRY\" ...", printable ASCII
+ */
+struct lint {
+	enum lint_kind kind;
+	enum list list;
+	const struct rule *rule;
+	char text[LINT_TEXT_MAX];
+};
+
+/** typedef lint_cb - receives a warning */
+typedef void lint_cb(void *ctx, const struct lint *warning);
+
+/**
+ * lint_policy() - look at every entry
+ * @cb: called for each warning, list by list in the order of the entries
+ *
+ * Return: how many warnings.
+ */
+size_t lint_policy(const struct policy *p, lint_cb *cb, void *ctx);
+
+/** lint_kind_name() - "duplicate", "shadowed", "never", ... */
+const char *lint_kind_name(enum lint_kind kind);
+
+#endif
