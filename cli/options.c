@@ -23,6 +23,7 @@
 #define WORD_SHOWN   128 /* how much of a mistyped word a message repeats */
 #define SPELLING_MAX 24
 #define HELP_COLUMN  28 /* where the sentences of --help start */
+#define HELP_WIDTH   80
 
 void run_options_init(struct run_options *o)
 {
@@ -264,6 +265,24 @@ static const char *const section_title[] = {
 };
 static_assert(ARRAY_SIZE(section_title) == SECTION_NUM, "each section has a title");
 
+/* The sentence from HELP_COLUMN on, broken between words. */
+static void print_wrapped(FILE *out, const char *text)
+{
+	size_t room = HELP_WIDTH - HELP_COLUMN;
+
+	while (strlen(text) > room) {
+		size_t n = room;
+
+		while (n > 0 && text[n] != ' ')
+			n--;
+		if (n == 0)
+			break;
+		fprintf(out, "%.*s\n%*s", (int)n, text, HELP_COLUMN, "");
+		text += n + 1;
+	}
+	fprintf(out, "%s\n", text);
+}
+
 static void print_option(FILE *out, enum option_id id)
 {
 	const struct option_spec *spec = &option_table[id];
@@ -273,9 +292,10 @@ static void print_option(FILE *out, enum option_id id)
 		       spec->letter ? spec->letter : ' ', spec->letter ? ',' : ' ', spec->name,
 		       spec->arg ? " " : "", spec->arg ? spec->arg : "");
 	if (strlen(left) < HELP_COLUMN)
-		fprintf(out, "%-*s%s\n", HELP_COLUMN, left, spec->help);
+		fprintf(out, "%-*s", HELP_COLUMN, left);
 	else
-		fprintf(out, "%s\n%*s%s\n", left, HELP_COLUMN, "", spec->help);
+		fprintf(out, "%s\n%*s", left, HELP_COLUMN, "");
+	print_wrapped(out, spec->help);
 }
 
 void options_print(FILE *out, unsigned command)
