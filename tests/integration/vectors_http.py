@@ -2,6 +2,7 @@
 """The HTTP vectors, and the host and port vectors over CONNECT and absolute-form."""
 import base64
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
@@ -278,7 +279,7 @@ class Framing(RawCase):
                     what = self.kind(r)
                     self.assertEqual(what[0], "http", r)
                     self.assertIn(what[1], self.BAD_HEADS[key][1], r)
-                    self.assertEqual(r["recv"].count(b"HTTP/1.1 "), 1)
+                    self.assertEqual(len(re.findall(rb"HTTP/1\.1 [0-9]", r["recv"])), 1)
             kinds.append({k: self.kind(r) for k, r in results.items()})
         for key, kind in kinds[1].items():
             with self.subTest(key, same=True):
@@ -459,7 +460,7 @@ class Forwarding(RawCase):
 
     def test_one_upstream_per_host(self):  # Q-051: both names have the same address
         p = Pieces([self.req(b"good.example"), self.req(b"other.example"),
-                    self.req(b"good.example", extra=CLOSE)], [100, 300])
+                    self.req(b"good.example", extra=CLOSE)], [100, 100])
         o = self.w.oracle()
         r = self.raw(self.GOODS, {"x": p})["x"]
         self.assertEqual(r["recv"].count(b"HTTP/1.1 200"), 3)
@@ -472,7 +473,7 @@ class Forwarding(RawCase):
 
     def test_upstream_is_reused(self):
         p = Pieces([self.req(b"good.example"), self.req(b"good.example"),
-                    self.req(b"good.example", extra=CLOSE)], [100, 300])
+                    self.req(b"good.example", extra=CLOSE)], [100, 100])
         o = self.w.oracle()
         r = self.raw(self.GOODS, {"x": p})["x"]
         self.assertEqual(r["recv"].count(b"HTTP/1.1 200"), 3)

@@ -235,8 +235,9 @@ static inline void fakedns_accept_cb(evutil_socket_t fd, short what, void *arg)
 		abort();
 }
 
-static inline void fakedns_start(struct fakedns *d, struct event_base *base, fakedns_script *script,
-				 void *arg)
+/* On @host (127.0.0.1 and the like) and @port, 0 for one that is free. */
+static inline void fakedns_start_at(struct fakedns *d, struct event_base *base, uint32_t host,
+				    uint16_t port, fakedns_script *script, void *arg)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET };
 	socklen_t len = sizeof(sa);
@@ -245,9 +246,9 @@ static inline void fakedns_start(struct fakedns *d, struct event_base *base, fak
 	d->base = base;
 	d->script = script;
 	d->arg = arg;
-	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	sa.sin_addr.s_addr = htonl(host);
 	for (int tries = 0;; tries++) {
-		sa.sin_port = 0;
+		sa.sin_port = htons(port);
 		d->udp = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		d->tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		if (bind(d->udp, (struct sockaddr *)&sa, sizeof(sa)) ||
@@ -265,6 +266,12 @@ static inline void fakedns_start(struct fakedns *d, struct event_base *base, fak
 	if (!d->udp_event || !d->tcp_event || event_add(d->udp_event, NULL) ||
 	    event_add(d->tcp_event, NULL))
 		abort();
+}
+
+static inline void fakedns_start(struct fakedns *d, struct event_base *base, fakedns_script *script,
+				 void *arg)
+{
+	fakedns_start_at(d, base, INADDR_LOOPBACK, 0, script, arg);
 }
 
 static inline void fakedns_stop(struct fakedns *d)

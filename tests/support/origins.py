@@ -225,6 +225,10 @@ def serve_http(sock, cid, info, opts):
             # the client may see the end of the file only when every byte has arrived
             sock.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: "
                          b"application/octet-stream\r\n\r\n" + cached_pattern(BIG))
+            if isinstance(sock, ssl.SSLSocket):  # close_notify, without waiting for the peer's
+                select.select([], [sock], [], 10)
+                sock.setblocking(False)
+                sock.unwrap()
             return None
         if path.startswith("/bytes/"):
             reply(sock, cached_pattern(int(path[7:])), ctype="application/octet-stream", head=head)

@@ -65,11 +65,11 @@ def case(ident, pieces, mode="whole", **more):
 
 
 class RawCase(WorldCase):
-    def raw(self, options, cases, mode="whole", stderr=False, timeout=300, **more):
+    def raw(self, options, cases, mode="whole", stderr=False, wall=300, **more):
         """Run {id: Pieces} through one sandbox; {id: result with bytes in "recv"}."""
         text = json.dumps([case(i, p, mode, **more) for i, p in cases.items()])
         done = self.w.sbx_run(options, ["/usr/bin/python3", self.w.path("bin", "rawclient.py")],
-                              input=text, timeout=timeout)
+                              input=text, timeout=wall)
         self.assertEqual(done.returncode, 0, done.stderr[-2000:])
         out = {}
         for r in json.loads(done.stdout):
