@@ -109,8 +109,8 @@ LIST_HEAD(lookup_chain, lookup);
 /**
  * struct resolver - sources of addresses and the lookups that run
  * @timeout_ms: of a whole lookup
- * @own_servers: the servers came from the caller; /etc/resolv.conf is not looked at
- * @conf: identity of /etc/resolv.conf when @channel was opened
+ * @resolv_conf: where the servers are named; NULL when they came from the caller
+ * @conf: identity of that file when @channel was opened
  * @old: the channel before it, whose last questions are still out, or NULL
  * @all: every lookup that has memory
  * @ready: those that have something to deliver, and @deliver is active
@@ -121,7 +121,7 @@ struct resolver {
 	struct channel *channel;
 	struct channel *old;
 	unsigned timeout_ms;
-	bool own_servers;
+	char *resolv_conf;
 	struct stat conf;
 	struct hostsfile *hosts;
 	struct cache *cache;
@@ -417,7 +417,10 @@ static bool same_stat(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* /etc/resolv.conf is rewritten when a laptop changes networks: then ask the new servers. */
+/*
+ * /etc/resolv.conf is rewritten when a laptop changes networks: then ask the new servers. A second
+ * change is followed once the questions to the servers before the first have ended.
+ */
 static void follow_resolv_conf(struct resolver *r)
 {
 	struct channel *fresh;
@@ -428,10 +431,10 @@ static void follow_resolv_conf(struct resolver *r)
 		channel_free(r->old);
 		r->old = NULL;
 	}
-	if (r->own_servers || r->old || stat(RESOLV_CONF, &st) || same_stat(&st, &r->conf))
+	if (!r->resolv_conf || r->old || stat(r->resolv_conf, &st) || same_stat(&st, &r->conf))
 		return;
 	r->conf = st;
-	fresh = channel_new(r->base, NULL, RESOLV_CONF, &err);
+	fresh = channel_new(r->base, NULL, r->resolv_conf, &err);
 	if (!fresh) {
 		log_warn("%s; the old DNS servers stay in use", err.msg);
 		return;
@@ -476,7 +479,8 @@ struct resolver *resolver_new(struct event_base *base, const struct resolver_con
 	struct resolver *r = xcalloc(1, sizeof(*r));
 
 	r->base = base;
-	r->own_servers = cfg && cfg->servers;
+	if (!cfg || !cfg->servers)
+		r->resolv_conf = xstrdup(cfg && cfg->resolv_conf ? cfg->resolv_conf : RESOLV_CONF);
 	r->timeout_ms = cfg && cfg->timeout_ms ? cfg->timeout_ms : RESOLVER_TIMEOUT_MS;
 	r->key = hash_key_random();
 	TAILQ_INIT(&r->all);
@@ -492,9 +496,9 @@ struct resolver *resolver_new(struct event_base *base, const struct resolver_con
 		resolver_free(r);
 		return NULL;
 	}
-	if (!r->own_servers && stat(RESOLV_CONF, &r->conf))
+	if (r->resolv_conf && stat(r->resolv_conf, &r->conf))
 		r->conf = (struct stat){ 0 };
-	r->channel = channel_new(base, r->own_servers ? cfg->servers : NULL, RESOLV_CONF, err);
+	r->channel = channel_new(base, r->resolv_conf ? NULL : cfg->servers, r->resolv_conf, err);
 	if (!r->channel) {
 		resolver_free(r);
 		return NULL;
@@ -519,5 +523,6 @@ void resolver_free(struct resolver *r)
 	event_free(r->deliver);
 	cache_free(r->cache);
 	hostsfile_close(r->hosts);
+	free(r->resolv_conf);
 	free(r);
 }

@@ -44,13 +44,16 @@ typedef void resolver_cb(void *arg, enum resolver_status status, const struct ad
 
 /**
  * struct resolver_config
- * @servers: "ADDR" or "ADDR:PORT" or "[V6]:PORT", NULL-terminated, or NULL for /etc/resolv.conf
+ * @servers: "ADDR" or "ADDR:PORT" or "[V6]:PORT", NULL-terminated, or NULL for those of
+ *           @resolv_conf
  * @hosts_file: normally NULL for /etc/hosts; tests name another
+ * @resolv_conf: normally NULL for /etc/resolv.conf; followed when it changes
  * @timeout_ms: normally 0 for RESOLVER_TIMEOUT_MS; tests are less patient
  */
 struct resolver_config {
 	const char *const *servers;
 	const char *hosts_file;
+	const char *resolv_conf;
 	unsigned timeout_ms;
 };
 

@@ -3,11 +3,16 @@
  *
  * Each D- number is a row of the test vectors (DNS section).
  */
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <cmocka.h>
 
 #include "dns/resolver.h"
@@ -24,6 +29,7 @@ struct world {
 	char hosts[64];
 	fakedns_script *next;
 	int step;
+	unsigned types; /* asked so far: 1 for A, 2 for AAAA, 4 for any other */
 };
 
 /** struct result - what one query was told */
@@ -51,6 +57,7 @@ static void script(void *arg, const struct fakedns_question *q, struct fakedns_m
 {
 	struct world *w = arg;
 
+	w->types |= q->type == FAKEDNS_A ? 1 : q->type == FAKEDNS_AAAA ? 2 : 4;
 	w->next(w, q, out);
 }
 
@@ -404,6 +411,7 @@ static void test_lookup_reports_both_families(void **state)
 	assert_int_equal(res.n, 2);
 	assert_true(has(&res, "192.0.2.1") && has(&res, "2001:db8::1"));
 	assert_int_equal(w->dns.questions, 2);
+	assert_int_equal(w->types, 1 | 2); /* D-024: nothing else is ever asked */
 }
 
 static void test_lookup_reports_first_family_as_it_comes(void **state)
@@ -490,7 +498,7 @@ static void test_lookup_hides_no_address_from_vetting(void **state)
 	assert_true(has(&res, "::1") && has(&res, "::ffff:127.0.0.1") && has(&res, "192.0.2.1"));
 }
 
-/* D-005: TTL 0 is not kept, so the second answer is seen (and vetted) */
+/* D-005, D-014: TTL 0 is not kept, so the second answer is seen (and vetted) */
 static void test_lookup_does_not_keep_ttl_zero(void **state)
 {
 	struct world *w = *state;
@@ -935,6 +943,104 @@ static void test_new_fails_on_unreadable_hosts_file(void **state)
 	assert_true(err.msg[0]);
 }
 
+/* --- with servers from a resolv.conf, which knows port 53 only: in a namespace of our own --- */
+
+#define SKIP 77
+
+static int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	ssize_t n = fd < 0 ? -1 : write(fd, text, strlen(text));
+
+	if (fd >= 0)
+		(void)close(fd);
+	return n < 0 ? -1 : 0;
+}
+
+static int new_namespace(void)
+{
+	struct ifreq ifr = { .ifr_flags = IFF_UP };
+	char uid[32];
+	int fd, r;
+
+	(void)snprintf(uid, sizeof(uid), "0 %u 1", geteuid());
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) || write_file("/proc/self/setgroups", "deny") ||
+	    write_file("/proc/self/uid_map", uid))
+		return -1;
+	strcpy(ifr.ifr_name, "lo");
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	r = fd < 0 ? -1 : ioctl(fd, SIOCSIFFLAGS, &ifr);
+	if (fd >= 0)
+		(void)close(fd);
+	return r;
+}
+
+/* D-015, D-016, D-017 with a search list; then the file changes, and the new server is asked. */
+static int resolv_conf_child(void)
+{
+	struct world w = { .next = nxdomain }, other = { .next = both };
+	struct resolver_config cfg = { .hosts_file = "/nonexistent" };
+	char path[] = "/tmp/test-resolvconf-XXXXXX";
+	struct error err;
+	struct result res;
+	int fd = mkstemp(path);
+
+	if (fd < 0 || close(fd) || new_namespace())
+		return SKIP;
+	w.base = event_base_new();
+	fakedns_start_at(&w.dns, w.base, 0x7f000001, 53, script, &w);
+	fakedns_start_at(&other.dns, w.base, 0x7f000002, 53, script, &other);
+	cfg.resolv_conf = path;
+	assert_int_equal(write_file(path, "nameserver 127.0.0.1\n"
+					  "search evil-search.example corp.example\n"
+					  "options ndots:5 rotate\n"),
+			 0);
+	w.resolver = resolver_new(w.base, &cfg, &err);
+	assert_non_null(w.resolver);
+	lookup(&w, &res, "intranet");
+	assert_int_equal(res.status, RESOLVER_NOTFOUND);
+	assert_string_equal(w.dns.last.name, "intranet");
+	lookup(&w, &res, "good.example");
+	assert_string_equal(w.dns.last.name, "good.example");
+	assert_int_equal(w.dns.questions, 4);
+
+	assert_int_equal(unlink(path), 0); /* while it is gone the old server is asked */
+	lookup(&w, &res, "x.example");
+	assert_int_equal(w.dns.questions, 6);
+	assert_int_equal(write_file(path, "nameserver 127.0.0.2\n"), 0);
+	lookup(&w, &res, "good.example"); /* and what the old one said is forgotten */
+	assert_int_equal(res.status, RESOLVER_DONE);
+	assert_int_equal(w.dns.questions, 6);
+	assert_int_equal(other.dns.questions, 2);
+	assert_int_equal(write_file(path, "# back\nnameserver 127.0.0.1\n"), 0);
+	lookup(&w, &res, "y.example");
+	assert_int_equal(w.dns.questions, 8);
+
+	resolver_free(w.resolver);
+	fakedns_stop(&w.dns);
+	fakedns_stop(&other.dns);
+	event_base_free(w.base);
+	(void)unlink(path);
+	return 0;
+}
+
+static void test_new_takes_only_servers_from_resolv_conf(void **state)
+{
+	const char *must = getenv("SBX_TESTS_MUST_RUN");
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(resolv_conf_child());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == SKIP && !(must && *must == '1'))
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* D-017: the variables are set for the whole program before c-ares is asked for anything */
 static void poison_environment(void)
 {
@@ -992,6 +1098,7 @@ int main(void)
 		T(test_start_bounds_questions),
 		T(test_new_refuses_bad_servers),
 		T(test_new_fails_on_unreadable_hosts_file),
+		cmocka_unit_test(test_new_takes_only_servers_from_resolv_conf),
 	};
 
 	poison_environment();
