@@ -13,8 +13,10 @@
  */
 #include "launcher/landlock.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -52,9 +54,13 @@ static const struct system_path devices[] = {
 	{ "/dev/random", LL_FS_READ_FILE | R_CHANGE },
 	{ "/dev/urandom", LL_FS_READ_FILE | R_CHANGE },
 	{ "/dev/tty", LL_FS_READ_FILE | R_CHANGE | LL_FS_IOCTL_DEV },
+	{ "/dev/shm", R_READ | R_WRITE }, /* not executable in strict mode: X-026 */
+};
+
+/* Only if the instance is the run's own: X-045. */
+static const struct system_path terminals[] = {
 	{ "/dev/ptmx", LL_FS_READ_FILE | R_CHANGE | LL_FS_IOCTL_DEV },
 	{ "/dev/pts", R_READ | R_CHANGE | LL_FS_IOCTL_DEV },
-	{ "/dev/shm", R_READ | R_WRITE }, /* not executable in strict mode: X-026 */
 };
 
 /*
@@ -80,6 +86,14 @@ static const struct system_path system_set[] = {
 	{ "/run/resolvconf", R_READ },
 	{ "/run/NetworkManager/resolv.conf", LL_FS_READ_FILE },
 };
+
+static void cleanup_dir(DIR **d)
+{
+	if (*d)
+		(void)closedir(*d);
+}
+
+#define CLEANUP_DIR __attribute__((cleanup(cleanup_dir)))
 
 /** struct builder - a ruleset being made */
 struct builder {
@@ -144,15 +158,46 @@ static int add_optional(const struct builder *b, int fd, uint64_t rights, const 
 	return fd < 0 ? 0 : add_rule(b, fd, rights, what);
 }
 
+static int add_top_level(const struct builder *b, int root, const char *name, uint64_t rights)
+{
+	CLEANUP_CLOSE int fd = -1;
+
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "dev") == 0)
+		return 0;
+	fd = openat(root, name, O_PATH | O_CLOEXEC);
+	if (fd < 0 && (errno == ENOENT || errno == EACCES))
+		return 0; /* a dangling link; somebody else's FUSE: nothing is granted */
+	if (fd < 0)
+		return error_set(b->err, errno, "Landlock: cannot open /%s", name);
+	return add_rule(b, fd, rights, name);
+}
+
+/*
+ * Everything in / but /dev, where a caller in the right group, or root, could read disks, inputs
+ * and other sessions' terminals. Directories may be listed there, too.
+ */
+static int add_everything(const struct builder *b, uint64_t rights)
+{
+	static const struct system_path list = { "/", LL_FS_READ_DIR };
+	CLEANUP_DIR DIR *d = opendir("/");
+	struct dirent *e;
+
+	if (!d)
+		return error_set(b->err, errno, "Landlock: cannot list /");
+	while ((errno = 0, e = readdir(d)))
+		if (add_top_level(b, dirfd(d), e->d_name, rights) < 0)
+			return -1;
+	if (errno)
+		return error_set(b->err, errno, "Landlock: cannot list /");
+	return add_system(b, &list, 1);
+}
+
 /* Read and execute all that the mounts leave visible; write little. */
 static int add_workspace(const struct builder *b, const struct landlock_plan *plan)
 {
-	static const struct system_path root = { "/", R_READ | R_EXEC };
-	struct system_path everything = root;
+	uint64_t connect = b->sockets ? LL_FS_RESOLVE_UNIX : 0;
 
-	if (b->sockets)
-		everything.rights |= LL_FS_RESOLVE_UNIX;
-	if (add_system(b, &everything, 1) < 0 ||
+	if (add_everything(b, R_READ | R_EXEC | connect) < 0 ||
 	    add_optional(b, plan->cwd, R_WRITE | b->sockets, "the working directory") < 0 ||
 	    add_optional(b, plan->tmpdir, R_WRITE | b->sockets, "TMPDIR") < 0)
 		return -1;
@@ -178,6 +223,8 @@ static int add_rules(const struct builder *b, const struct landlock_plan *plan)
 	int rc = plan->mode == FS_WORKSPACE ? add_workspace(b, plan) : add_strict(b, plan);
 
 	if (rc < 0 || add_system(b, devices, ARRAY_SIZE(devices)) < 0)
+		return -1;
+	if (plan->private_pts && add_system(b, terminals, ARRAY_SIZE(terminals)) < 0)
 		return -1;
 	return add_list(b, &plan->write, R_WRITE | b->sockets, "--write");
 }

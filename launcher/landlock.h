@@ -19,14 +19,16 @@ struct fd_list {
 
 /**
  * struct landlock_plan - what the command may do with files; nothing is owned
- * @mode: FS_WORKSPACE: read and execute everywhere, write @cwd, @tmpdir, @write and the harmless
- *        devices. FS_STRICT: read, write and execute are separate; by default only the system set
- *        (landlock.c) and @tmpdir. FS_OFF: no file rules, the scopes only
+ * @mode: FS_WORKSPACE: read and execute everywhere but in /dev, write @cwd, @tmpdir, @write and
+ *        the harmless devices. FS_STRICT: read, write and execute are separate; by default only
+ *        the system set (landlock.c) and @tmpdir. FS_OFF: no file rules, the scopes only
  * @cwd: the workspace, -1 if there is none
  * @tmpdir: the private TMPDIR, -1 if there is none
  * @program: the file to be executed, which strict mode lets be read and executed; or -1
  * @read, @write, @exec: grants, opened O_PATH by landlock_open() so that no path is resolved twice
  * @allow_unix_sockets: pathname sockets may be made and connected to
+ * @private_pts: /dev/pts is the run's own (devpts_mount()) and may be used; else it is denied, since
+ *               it holds the terminals of the user's other sessions
  *
  * What lies inside a granted tree and must not be reached (credentials, protected paths) is
  * covered by mounts: Landlock can only add. Running a program takes both @exec and @read, since
@@ -39,6 +41,7 @@ struct landlock_plan {
 	int program;
 	struct fd_list read, write, exec;
 	bool allow_unix_sockets;
+	bool private_pts;
 };
 
 /**

@@ -385,6 +385,27 @@ static void test_strict_runs_what_may_be_read_and_executed(void **state)
 	expect(&plan, probes, ARRAY_SIZE(probes));
 }
 
+/* the host's instance holds the terminals of the user's other sessions. */
+static void test_terminals_are_denied_unless_private(void **state)
+{
+	static const struct probe denied[] = { { do_write, "/dev/ptmx", EACCES },
+					       { do_read, "/dev/ptmx", EACCES },
+					       { do_list, "/dev", 0 },
+					       { do_read, "/dev/urandom", 0 } };
+	static const struct probe granted[] = { { do_write, "/dev/ptmx", 0 } };
+	struct landlock_plan plan = {
+		.mode = FS_WORKSPACE, .cwd = -1, .tmpdir = -1, .program = -1
+	};
+
+	(void)state;
+	require_landlock();
+	if (access("/dev/ptmx", R_OK | W_OK) < 0)
+		skip();
+	expect(&plan, denied, ARRAY_SIZE(denied));
+	plan.private_pts = true;
+	expect(&plan, granted, 1);
+}
+
 static void test_off_leaves_files_alone(void **state)
 {
 	static const struct probe probes[] = {
@@ -484,6 +505,7 @@ int main(void)
 		cmocka_unit_test(test_strict_denies_by_default),
 		cmocka_unit_test(test_strict_axes_do_not_imply_each_other),
 		cmocka_unit_test(test_strict_runs_what_may_be_read_and_executed),
+		cmocka_unit_test(test_terminals_are_denied_unless_private),
 		cmocka_unit_test(test_off_leaves_files_alone),
 		cmocka_unit_test(test_open_refuses_a_missing_path),
 		cmocka_unit_test(test_build_fails_when_a_rule_does),
