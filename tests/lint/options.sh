@@ -43,6 +43,10 @@ no_strangers() {
 	done < <(grep -oE -e '(^|[^a-zA-Z0-9-])--[a-z][a-z0-9-]+' <<<"$2" | grep -oE -e '--.*' |
 		sort -u)
 }
+for c in $commands; do
+	long=$("$SBX_NET" help "$c" 2>/dev/null | awk 'length > 80')
+	[ -z "$long" ] || fail "help $c has lines of more than 80 columns: $long"
+done
 no_strangers docs/sbx-net.1 "$page"
 no_strangers README.md "$readme"
 finish
