@@ -93,6 +93,8 @@ static void test_next_decodes(void **state)
 		ROW("control", "0\r\n\r\n", "|done 0"),
 		ROW("control", "A\r\n0123456789\r\n000\r\n\r\n", "0123456789|done 0"),
 		ROW("control", "00000003\r\n\r\n\n\r\n0\r\n\r\n", "\r\n\n|done 0"),
+		ROW("control", "f\r\n0123456789abcde\r\nF\r\n0123456789abcde\r\n0\r\n\r\n",
+		    "0123456789abcde0123456789abcde|done 0"),
 		ROW("extension", "3;a=b;c=\"d\"\r\nabc\r\n0;x\r\n\r\n", "abc|done 0"),
 		ROW("Q-022",
 		    "3\r\nabc\r\n0\r\nHost: evil\r\nContent-Length: 9\r\n"
@@ -112,6 +114,8 @@ static void test_next_rejects_bad_sizes(void **state)
 {
 	static const struct row rows[] = {
 		ROW("Q-017", "0x3\r\nabc\r\n0\r\n\r\n", "bad"),
+		ROW("Q-017", "g\r\n\r\n", "bad"),
+		ROW("Q-017", "G\r\n\r\n", "bad"),
 		ROW("Q-017", "3 junk\r\nabc\r\n0\r\n\r\n", "bad"),
 		ROW("Q-017", "3 \r\nabc\r\n0\r\n\r\n", "bad"),
 		ROW("Q-017", "3 ;a\r\nabc\r\n0\r\n\r\n", "bad"),

@@ -290,6 +290,17 @@ static void test_request_parse_rejects_bad_first_lines(void **state)
 		ROW("Q-032", "GET http://good.example/ HTTP/1.1\x0b\r\nHost: a.b\r\n\r\n", "400"),
 		ROW("Q-032", "GET http://good.example/ HTTP/4294967297.1\r\nHost: a.b\r\n\r\n",
 		    "400"),
+		ROW("Q-032", "GET http://good.example/ HTTP/x.1\r\nHost: a.b\r\n\r\n", "400"),
+		ROW("Q-032", "GET http://good.example/ HTTP/1.x\r\nHost: a.b\r\n\r\n", "400"),
+		ROW("Q-032", "GET http://good.example/ HTTP/1/1\r\nHost: a.b\r\n\r\n", "400"),
+		ROW("Q-032", "GET http://good.example/ HTTQ/1.1\r\nHost: a.b\r\n\r\n", "400"),
+		ROW("Q-032", "GET http://good.example/ HTTP/1.\r\nHost: a.b\r\n\r\n", "400"),
+		ROW("Q-032", "GET http://good.example/ HTTP/:.1\r\nHost: a.b\r\n\r\n", "400"),
+		ROW("Q-032", "GET http://good.example/ HTTP/1.:\r\nHost: a.b\r\n\r\n", "400"),
+		ROW("Q-032", "GET http://good.example/ HTTP/1.1garbage\r\nHost: a.b\r\n\r\n",
+		    "400"),
+		ROW("Q-031", " http://good.example/ HTTP/1.1\r\nHost: a.b\r\n\r\n", "400"),
+		ROW("Q-031", "GET  HTTP/1.1\r\nHost: a.b\r\n\r\n", "400"),
 		ROW("Q-037", "FOO http://good.example/ HTTP/1.1\r\nHost: a.b\r\n\r\n", "501"),
 		ROW("Q-037", "TRACE http://good.example/ HTTP/1.1\r\nHost: a.b\r\n\r\n", "501"),
 		ROW("Q-037", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "501"),
@@ -506,6 +517,27 @@ static void test_request_parse_rejects_every_odd_byte_in_a_host(void **state)
 	assert_int_equal(accepted, 26 + 26 + 10 + 3); /* letters, digits, - _ . */
 }
 
+/* the bytes of a token, and no other, make a header name */
+static void test_request_parse_takes_tokens_as_names(void **state)
+{
+	char head[] = GET "A?b: c\r\n\r\n";
+	char *at = strchr(head, '?');
+	unsigned accepted = 0;
+
+	(void)state;
+	for (unsigned c = 0; c < 256; c++) {
+		char result[RESULT_MAX];
+
+		*at = (char)c;
+		deliver(head, sizeof(head) - 1, sizeof(head) - 1, result);
+		accepted += strcmp(result, GET_OK) == 0;
+		assert_true(strcmp(result, GET_OK) == 0 || strcmp(result, "400") == 0);
+		assert_int_equal(http_is_tchar((uint8_t)c) || c == ':',
+				 strcmp(result, GET_OK) == 0);
+	}
+	assert_int_equal(accepted, 26 + 26 + 10 + 15 + 1); /* 15 signs (RFC 9110 5.6.2), a colon */
+}
+
 static char *repeat(const char *front, const char *unit, size_t count, const char *back, size_t *n)
 {
 	size_t f = strlen(front), u = strlen(unit), b = strlen(back);
@@ -581,6 +613,7 @@ int main(void)
 		cmocka_unit_test(test_request_parse_recognises_only_clean_websocket),
 		cmocka_unit_test(test_request_parse_canonicalises_or_rejects_hosts),
 		cmocka_unit_test(test_request_parse_rejects_every_odd_byte_in_a_host),
+		cmocka_unit_test(test_request_parse_takes_tokens_as_names),
 		cmocka_unit_test(test_request_parse_is_bounded),
 		cmocka_unit_test(test_request_parse_leaves_reader_on_more_and_bad),
 	};

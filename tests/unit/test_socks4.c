@@ -87,6 +87,8 @@ static void test_parse_request_knows_both_kinds(void **state)
 		ROW("S-030", "\x04\x01\x01\xbb\x7f\x00\x00\x01\0", "127.0.0.1:443 literal used=9"),
 		ROW("S-029", "\x04\x01\x01\xbb\x00\x00\x00\x01\0\0", "bad bad-host"),
 		ROW("S-029", "\x04\x01\x01\xbb\x00\x00\x00\x01\0a.b", "more"),
+		/* a second NUL is no part of the name: it is what follows the request */
+		ROW("S-029", "\x04\x01\x01\xbb\x00\x00\x00\x01\0a.b\0\0", "a.b:443 name used=13"),
 		ROW("S-012", "\x04\x02\x01\xbb\x01\x02\x03\x04\0", "bad"),
 		ROW("S-014", "\x04\x00\x01\xbb\x01\x02\x03\x04\0", "bad"),
 		ROW("S-014", "\x04\xf0\x01\xbb\x00\x00\x00\x01\0a.b\0", "bad"),
@@ -113,7 +115,10 @@ static void test_parse_request_is_bounded(void **state)
 	assert_result("S-029", s, 8 + SOCKS4_USERID_MAX, "more");
 	assert_result("S-029", s, 8 + SOCKS4_USERID_MAX + 1, "bad");
 	assert_result("S-029", s, sizeof(s), "bad");
+	s[8 + SOCKS4_USERID_MAX + 1] = 0; /* one too late */
+	assert_result("S-029", s, sizeof(s), "bad");
 	s[8 + SOCKS4_USERID_MAX] = 0;
+	s[8 + SOCKS4_USERID_MAX + 1] = 'a';
 	(void)snprintf(expected, sizeof(expected), "1.2.3.4:443 literal used=%d",
 		       8 + SOCKS4_USERID_MAX + 1);
 	assert_result("S-029", s, sizeof(s), expected);

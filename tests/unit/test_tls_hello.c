@@ -305,6 +305,60 @@ static void test_parse_rejects_what_is_no_hello(void **state)
 	assert_raw("Q-084", "", "more");
 }
 
+/* A message of these bytes behind its header, in one record. */
+static void assert_body(const char *id, const char *front, size_t n, const char *back, size_t m,
+			const char *expected)
+{
+	static const uint8_t zeros[32];
+
+	msg.n = 0;
+	put(&msg, "\x01\0\0\0", 4);
+	put(&msg, front, n);
+	if (m)
+		put(&msg, zeros, 32);
+	put(&msg, back, m);
+	msg.p[3] = (uint8_t)(msg.n - 4);
+	wire.n = 0;
+	put(&wire, "\x16\x03\x01", 3);
+	put_u16(&wire, msg.n);
+	put(&wire, msg.p, msg.n);
+	assert_wire(id, expected);
+}
+
+#define assert_tail(back, expected) \
+	assert_body(back, "\x03\x03", 2, back, sizeof(back) - 1, expected)
+
+static void test_parse_rejects_malformed_messages(void **state)
+{
+	static char session[1 + 33 + 6] = { 32, [33] = 0, 2, 0, 1, 1, 0 };
+
+	(void)state;
+	assert_tail("\x00\x00\x02\x13\x01\x01\x00", "none ");
+	assert_tail("\x00\x00\x02\x13\x01\x01\x00\x00\x00", "none ");
+	assert_tail("\x00\x00\x02\x13\x01\x01\x00\x00\x04\x00\x0a\x00\x00", "none ");
+	assert_body("empty", "", 0, "", 0, "bad");
+	assert_body("random", "\x03\x03", 2, "", 0, "bad");
+	assert_tail("\x01", "bad");
+	assert_tail("\x00", "bad");
+	assert_tail("\x00\x00\x00\x01\x00", "bad");		/* no suites */
+	assert_tail("\x00\x00\x03\x13\x01\x13\x01\x00", "bad"); /* an odd number of bytes */
+	assert_tail("\x00\x00\x02\x13", "bad");
+	assert_tail("\x00\x00\x02\x13\x01", "bad");
+	assert_tail("\x00\x00\x02\x13\x01\x00", "bad"); /* no compressions */
+	assert_tail("\x00\x00\x02\x13\x01\x02\x00", "bad");
+	assert_tail("\x00\x00\x02\x13\x01\x01\x00\x00", "bad");
+	assert_tail("\x00\x00\x02\x13\x01\x01\x00\x00\x01", "bad");
+	assert_tail("\x00\x00\x02\x13\x01\x01\x00\x00\x00\x00", "bad");
+	assert_tail("\x00\x00\x02\x13\x01\x01\x00\x00\x01\x00", "bad");
+	assert_tail("\x00\x00\x02\x13\x01\x01\x00\x00\x03\x00\x0a\x00", "bad");
+	assert_tail("\x00\x00\x02\x13\x01\x01\x00\x00\x04\x00\x0a\x00\x01", "bad");
+	assert_tail("\x00\x00\x02\x13\x01\x01\x00\x00\x05\x00\x00\x00\x01\x00", "bad");
+	assert_body("session", "\x03\x03", 2, session, 1 + 32 + 6, "none ");
+	session[0] = 33;
+	memcpy(session + 34, "\x00\x02\x00\x01\x01\x00", 6);
+	assert_body("session", "\x03\x03", 2, session, sizeof(session), "bad");
+}
+
 /* Behind a good hello: in the same record is BAD, in the next is the connection's business. */
 static void test_parse_stops_at_the_end(void **state)
 {
@@ -336,6 +390,7 @@ int main(void)
 		cmocka_unit_test(test_parse_joins_records),
 		cmocka_unit_test(test_parse_is_bounded),
 		cmocka_unit_test(test_parse_rejects_what_is_no_hello),
+		cmocka_unit_test(test_parse_rejects_malformed_messages),
 		cmocka_unit_test(test_parse_stops_at_the_end),
 	};
 
