@@ -153,6 +153,7 @@ ssize_t conn_fill(struct conn *c, size_t max)
 	inbuf_grow(in);
 	if (max > in->cap - in->len)
 		max = in->cap - in->len;
+	assert(max > 0);
 	do
 		n = recv(client->fd, in->p + in->len, max, 0);
 	while (n < 0 && errno == EINTR);
@@ -265,8 +266,13 @@ static void timer_cb(evutil_socket_t fd, short what, void *arg)
 		reset_when_sent(c);
 		break;
 	case CONN_FORWARD:
+		conn_reset(c, "timeout");
+		break;
 	case CONN_REPLY:
-		conn_close(c, "timeout");
+		if (c->t.way[UPSTREAM].keep)
+			conn_reset(c, "timeout"); /* never half a reply and a clean end */
+		else
+			conn_close(c, "timeout");
 		break;
 	case CONN_ASK:
 	case CONN_DIAL:

@@ -100,7 +100,6 @@ void forward_begin(struct conn *c, const struct http_request *req)
 	*f = (struct forward){ .head = http_rewrite_request(req, true),
 			       .asked = http_asked(req),
 			       .repeatable = may_repeat(req),
-			       .reused = c->t.side[UPSTREAM].fd >= 0,
 			       .up = req->framing,
 			       .up_left = req->length,
 			       .up_done = req->framing == HTTP_BODY_NONE ||
@@ -130,6 +129,11 @@ bool forward_has_body(const struct forward *f)
 bool forward_may_reuse(const struct forward *f)
 {
 	return f->server_keeps;
+}
+
+void forward_reuse(struct forward *f)
+{
+	f->reused = true;
 }
 
 /* ---- what is sent: bodies framed anew in the shared buffer */
@@ -257,6 +261,29 @@ static bool move_up(struct conn *c)
 	return false;
 }
 
+static bool has_error(const struct side *s)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	return getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error;
+}
+
+/* Looks what the client has sent, without taking it. Return: false if it was reset. */
+static bool watch(struct forward *f, struct side *client)
+{
+	uint8_t byte;
+	ssize_t n = recv(client->fd, &byte, 1, MSG_PEEK);
+
+	if (n < 0) {
+		client->readable = false;
+		return errno == EAGAIN || errno == EINTR;
+	}
+	f->watched = true;
+	f->client_ended = n == 0;
+	return true;
+}
+
 /*
  * The request is complete. A client that ends now may only have half-closed, so it still gets its
  * answer, but not for ever.
@@ -265,46 +292,43 @@ static void watch_client(struct conn *c)
 {
 	struct forward *f = c->forward;
 	struct side *client = &c->t.side[CLIENT];
-	uint8_t byte;
-	ssize_t n;
 
-	if (c->t.way[CLIENT].eof && !f->client_ended) {
+	if (c->t.way[CLIENT].eof)
 		f->client_ended = f->watched = true;
-		conn_timer(c, RESPONSE_TIMEOUT_MS);
-	}
-	if (!f->up_done || f->watched || !client->readable)
-		return;
-	n = recv(client->fd, &byte, 1, MSG_PEEK);
-	if (n < 0 && errno == EAGAIN) {
-		client->readable = false;
-	} else if (n < 0) {
+	if (f->up_done && client->readable && (f->watched ? has_error(client) : !watch(f, client)))
 		conn_reset(c, "client-gone");
-	} else {
-		f->watched = true;
-		f->client_ended = n == 0;
-		if (n == 0)
-			conn_timer(c, RESPONSE_TIMEOUT_MS);
-	}
+	else if (f->client_ended && !c->timer)
+		conn_timer(c, RESPONSE_TIMEOUT_MS);
 }
 
 /* ---- the response */
 
+static void raw_room(struct forward *f)
+{
+	size_t want = f->phase == PHASE_BODY ? STEP : RAW_FIRST;
+
+	if (f->raw_off) {
+		memmove(f->raw, f->raw + f->raw_off, f->raw_len);
+		f->raw_off = 0;
+	}
+	if (f->raw_len == f->raw_cap)
+		want = f->raw_cap * 2 > want ? f->raw_cap * 2 : want;
+	if (f->raw_cap >= want)
+		return;
+	f->raw_cap = want;
+	f->raw = xreallocarray(f->raw, want, 1);
+}
+
 /* Reads into @raw behind what is there. Return: as recv(). */
 static ssize_t raw_fill(struct forward *f, struct side *from)
 {
+	size_t max;
 	ssize_t n;
 
-	if (f->raw_len == 0)
-		f->raw_off = 0;
-	if (f->raw_off + f->raw_len == f->raw_cap) {
-		f->raw_cap = f->raw_cap ? f->raw_cap * 2 : RAW_FIRST;
-		f->raw = xreallocarray(f->raw, f->raw_cap, 1);
-	}
-	n = f->raw_cap - f->raw_off - f->raw_len > STEP
-		    ? STEP
-		    : (ssize_t)(f->raw_cap - f->raw_off - f->raw_len);
+	raw_room(f);
+	max = f->raw_cap - f->raw_len < STEP ? f->raw_cap - f->raw_len : STEP;
 	do
-		n = recv(from->fd, f->raw + f->raw_off + f->raw_len, (size_t)n, 0);
+		n = recv(from->fd, f->raw + f->raw_len, max, 0);
 	while (n < 0 && errno == EINTR);
 	if (n > 0)
 		f->raw_len += (size_t)n;
@@ -550,8 +574,11 @@ static void finish(struct conn *c)
 	bool clean = f->up_done && f->raw_len == 0 && !c->t.side[UPSTREAM].broken;
 
 	f->server_keeps = f->server_keeps && clean;
-	if (!f->delivery.keep_alive || !f->up_done || f->client_ended) {
+	if (!f->delivery.keep_alive || !f->up_done || (f->client_ended && c->in.len == 0)) {
 		c->linger = !f->up_done;
+		conn_upstream_end(c, false, "eof");
+		if (c->state == CONN_DEAD)
+			return;
 		conn_last_words(c, "", 0, "eof");
 		return;
 	}
@@ -570,6 +597,7 @@ static void finish(struct conn *c)
 void forward_run(struct conn *c)
 {
 	struct forward *f = c->forward;
+	uint64_t before = c->t.way[UPSTREAM].bytes;
 	bool again;
 
 	if (!f->queued) {
@@ -583,6 +611,8 @@ void forward_run(struct conn *c)
 		again |= move_down(c);
 	if (c->state != CONN_FORWARD)
 		return;
+	if (f->client_ended && c->t.way[UPSTREAM].bytes != before)
+		conn_timer(c, RESPONSE_TIMEOUT_MS);
 	if (f->phase == PHASE_DONE && way_flush(&c->t.way[UPSTREAM], &c->t.side[CLIENT]))
 		finish(c);
 	else if (again)

@@ -43,14 +43,16 @@
 #define EARLY_DATA_MAX		 (64 * 1024) /* bytes kept before the target is connected */
 #define REPLY_TIMEOUT_MS	 (5 * 1000)  /* ms to take a refusal before the socket is closed */
 
-/* Tunnels: idle is normal (long polls, ssh); keep-alive probes find dead peers. */
-#define TUNNEL_IDLE_MS	     (2 * 60 * 60 * 1000) /* ms without a byte in either direction */
+/* Tunnels: idle is normal and has no limit (long polls, ssh); probes find dead peers. */
 #define KEEPALIVE_IDLE_S     60			  /* s before the first probe */
 #define KEEPALIVE_INTERVAL_S 15			  /* s between probes */
 #define KEEPALIVE_COUNT	     4			  /* probes unanswered: the peer is dead */
 #define TCP_USER_TIMEOUT_MS  (15 * 60 * 1000)	  /* ms unacknowledged, or of a reader that stopped */
+#define TUNNEL_TURN	     (1024 * 1024) /* bytes moved one way before others have their turn */
 #define PIPE_SIZE	     (1024 * 1024) /* bytes of a splice pipe; the kernel's usual cap */
-#define PIPE_POOL_MAX	     64		   /* idle pipes kept for the next burst */
+#define PIPE_SIZE_MIN	     (64 * 1024)   /* bytes; less is not worth a splice */
+#define PIPE_BIG_MAX	     24 /* pipes of PIPE_SIZE, of the 64 MiB that a user may have */
+#define PIPE_POOL_MAX	     32 /* idle pipes kept for the next burst */
 
 /* Forwarding of plain HTTP */
 #define FORWARD_BUFFER_MAX    (64 * 1024)     /* bytes held each way: the high-water mark */

@@ -7,7 +7,7 @@ void pipepool_drop(struct pipepool *p, struct pipe *pipe)
 {
 	if (pipe->rd < 0)
 		return;
-	if (pipe->size >= PIPEPOOL_BIG)
+	if (pipe->size >= PIPE_SIZE)
 		p->big--;
 	(void)close(pipe->rd);
 	(void)close(pipe->wr);
@@ -31,14 +31,14 @@ static bool make(struct pipepool *p, struct pipe *out)
 
 	if (pipe2(fd, O_NONBLOCK | O_CLOEXEC) < 0)
 		return false;
-	if (p->big >= PIPEPOOL_NBIG || fcntl(fd[1], F_SETPIPE_SZ, PIPEPOOL_BIG) < 0)
+	if (p->big >= PIPE_BIG_MAX || fcntl(fd[1], F_SETPIPE_SZ, PIPE_SIZE) < 0)
 		size = fcntl(fd[1], F_GETPIPE_SZ);
 	else
-		size = PIPEPOOL_BIG;
+		size = PIPE_SIZE;
 	*out = (struct pipe){ .rd = fd[0], .wr = fd[1], .size = size < 0 ? 0 : (size_t)size };
-	if (out->size >= PIPEPOOL_BIG)
+	if (out->size >= PIPE_SIZE)
 		p->big++;
-	if (out->size >= PIPEPOOL_SMALL)
+	if (out->size >= PIPE_SIZE_MIN)
 		return true;
 	pipepool_drop(p, out);
 	return false;
@@ -56,7 +56,7 @@ void pipepool_put(struct pipepool *p, struct pipe *pipe)
 {
 	if (pipe->rd < 0)
 		return;
-	if (p->n == PIPEPOOL_KEEP) {
+	if (p->n == PIPE_POOL_MAX) {
 		pipepool_drop(p, pipe);
 		return;
 	}

@@ -11,10 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PIPEPOOL_BIG   (1024 * 1024) /* bytes; the default pipe-max-size */
-#define PIPEPOOL_SMALL (64 * 1024)   /* bytes; what pipe2(2) makes; less is not worth a splice */
-#define PIPEPOOL_NBIG  24	     /* pipes of PIPEPOOL_BIG lent or kept at a time */
-#define PIPEPOOL_KEEP  32	     /* empty pipes kept */
+#include "proxy/limits.h"
 
 /**
  * struct pipe - one pipe, non-blocking at both ends
@@ -31,10 +28,10 @@ struct pipe {
 /**
  * struct pipepool - the empty pipes
  * @v: the first @n are kept
- * @big: how many of PIPEPOOL_BIG exist, kept and lent
+ * @big: how many of PIPE_SIZE exist, kept and lent
  */
 struct pipepool {
-	struct pipe v[PIPEPOOL_KEEP];
+	struct pipe v[PIPE_POOL_MAX];
 	size_t n;
 	size_t big;
 };
@@ -43,7 +40,7 @@ struct pipepool {
 void pipepool_clear(struct pipepool *p);
 
 /**
- * pipepool_get() - borrow an empty pipe of at least PIPEPOOL_SMALL bytes
+ * pipepool_get() - borrow an empty pipe of at least PIPE_SIZE_MIN bytes
  *
  * Return: false when the process has no descriptor or the user no pipe page left; the caller then
  * moves its bytes by copying.

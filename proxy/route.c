@@ -200,6 +200,7 @@ static void adopt(struct conn *c, int fd)
 	}
 	c->addr = peer;
 	side_open(&c->t.side[UPSTREAM], c->session->proxy->base, fd, upstream_cb, c);
+	c->t.side[UPSTREAM].readable = false; /* most servers speak second; else the event says */
 	conn_tell(c, &d);
 	if (c->state == CONN_DIAL)
 		connected(c);
@@ -270,8 +271,10 @@ static bool reuse(struct conn *c)
 	}
 	decide(c, &d);
 	conn_tell(c, &d);
-	if (c->state != CONN_DEAD)
-		conn_enter(c, CONN_FORWARD);
+	if (c->state == CONN_DEAD)
+		return true;
+	forward_reuse(c->forward);
+	conn_enter(c, CONN_FORWARD);
 	return true;
 }
 

@@ -281,7 +281,8 @@ static bool move(struct tunnel *t, unsigned i, struct pipepool *pool, uint8_t *s
 		w->bulk = false;
 	if (w->eof && !w->done && !w->keep && !w->held) {
 		w->done = true;
-		(void)shutdown(to->fd, SHUT_WR);
+		if (!t->way[1 - i].done) /* else the sockets are closed next */
+			(void)shutdown(to->fd, SHUT_WR);
 	}
 	return moved >= TUNNEL_TURN && from->readable;
 }

@@ -14,10 +14,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "proxy/limits.h"
 #include "proxy/pipepool.h"
 
-#define TUNNEL_TURN (1024 * 1024) /* bytes moved one way before others have their turn */
-#define TUNNEL_COPY (16 * 1024)	  /* bytes; less than this at a time is copied, not spliced */
+#define TUNNEL_COPY (16 * 1024) /* bytes; less than this at a time is copied, not spliced */
 
 /**
  * struct side - one socket and what is known of it

@@ -21,8 +21,8 @@ static void test_get_gives_a_large_empty_pipe(void **state)
 
 	(void)state;
 	assert_true(pipepool_get(&pool, &p));
-	assert_int_equal(p.size, PIPEPOOL_BIG);
-	assert_int_equal(fcntl(p.wr, F_GETPIPE_SZ), PIPEPOOL_BIG);
+	assert_int_equal(p.size, PIPE_SIZE);
+	assert_int_equal(fcntl(p.wr, F_GETPIPE_SZ), PIPE_SIZE);
 	assert_true(fcntl(p.rd, F_GETFL) & O_NONBLOCK);
 	assert_true(fcntl(p.rd, F_GETFD) & FD_CLOEXEC);
 	rd = p.rd;
@@ -37,7 +37,7 @@ static void test_get_gives_a_large_empty_pipe(void **state)
 
 static void test_pool_is_bounded(void **state)
 {
-	enum { N = PIPEPOOL_KEEP + 8 };
+	enum { N = PIPE_POOL_MAX + 8 };
 	struct pipepool pool = { .n = 0 };
 	struct pipe p[N];
 	size_t big = 0;
@@ -45,13 +45,13 @@ static void test_pool_is_bounded(void **state)
 	(void)state;
 	for (int i = 0; i < N; i++) {
 		assert_true(pipepool_get(&pool, &p[i]));
-		assert_true(p[i].size >= PIPEPOOL_SMALL);
-		big += p[i].size == PIPEPOOL_BIG;
+		assert_true(p[i].size >= PIPE_SIZE_MIN);
+		big += p[i].size == PIPE_SIZE;
 	}
-	assert_int_equal(big, PIPEPOOL_NBIG);
+	assert_int_equal(big, PIPE_BIG_MAX);
 	for (int i = 0; i < N; i++)
 		pipepool_put(&pool, &p[i]);
-	assert_int_equal(pool.n, PIPEPOOL_KEEP);
+	assert_int_equal(pool.n, PIPE_POOL_MAX);
 	pipepool_clear(&pool);
 	assert_int_equal(pool.n, 0);
 	assert_int_equal(pool.big, 0);
@@ -90,7 +90,7 @@ static void test_get_within_the_limit_of_a_user(void **state)
 		int bad = setresuid(65533, 65533, 65533) != 0;
 
 		for (int i = 0; i < 200 && !bad; i++)
-			bad = !pipepool_get(&pool, &p[i]) || p[i].size < PIPEPOOL_SMALL;
+			bad = !pipepool_get(&pool, &p[i]) || p[i].size < PIPE_SIZE_MIN;
 		_exit(bad);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
