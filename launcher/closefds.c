@@ -1,6 +1,5 @@
 #include "launcher/closefds.h"
 
-#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/reader.h"
+#include "base/xalloc.h"
 
 static int close_span(unsigned first, unsigned last)
 {
@@ -75,10 +75,9 @@ static int compare_ints(const void *a, const void *b)
 
 int closefds_except(const int *keep, size_t n, struct error *err)
 {
-	int sorted[CLOSEFDS_KEEP_MAX] = { 0 };
+	CLEANUP_FREE int *sorted = xcalloc(n + 1, sizeof(*sorted));
 	unsigned first = STDERR_FILENO + 1;
 
-	assert(n <= CLOSEFDS_KEEP_MAX);
 	if (n > 0) {
 		memcpy(sorted, keep, n * sizeof(*keep));
 		qsort(sorted, n, sizeof(*sorted), compare_ints);

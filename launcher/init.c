@@ -124,7 +124,7 @@ static int set_up(struct init *in, struct error *err)
 
 	if (detach(in, err) || map_ids(in, err) || set_up_network(in, err))
 		return -1;
-	if (mounts_setup(in->plan, &mounts, err))
+	if (mounts_setup(in->plan, in->protect, &mounts, err))
 		return -1;
 	in->mounts = &mounts;
 	return give_up_privileges(err);

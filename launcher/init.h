@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "launcher/launcher.h"
 #include "launcher/mounts.h"
+#include "launcher/protect.h"
 
 /**
  * struct init - what pid 1 starts with
@@ -18,6 +19,7 @@
  *        the end of the run
  * @status: write end of the status pipe: a struct init_report, or just EOF once the command runs
  * @release: a socket; the command goes when one byte comes, never at its end
+ * @protect: what is locked in writable roots
  * @mounts: set by pid 1 for the command
  */
 struct init {
@@ -27,6 +29,7 @@ struct init {
 	int sock;
 	int status;
 	int release;
+	const struct protect *protect;
 	const struct mounts *mounts;
 };
 

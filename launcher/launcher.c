@@ -38,6 +38,8 @@
 #include "base/xalloc.h"
 #include "launcher/closefds.h"
 #include "launcher/init.h"
+#include "launcher/janitor.h"
+#include "launcher/protect.h"
 #include "launcher/userns.h"
 #include "netns/bridge.h"
 
@@ -53,6 +55,8 @@
  * @status: read end of the status pipe
  * @release: a byte here lets the command go; -1 once it has been sent
  * @released: whether the command can have taken it
+ * @protect: the names that are locked, and the placeholders made for that
+ * @janitor: removes those
  * @state: what launcher_status() has found so far
  * @report: valid in LAUNCHER_FAILED
  * @exit_status: valid once reaped
@@ -64,6 +68,8 @@ struct launcher {
 	int status;
 	int release;
 	bool released;
+	struct protect protect;
+	struct janitor janitor;
 	enum launcher_state state;
 	struct init_report report;
 	int exit_status;
@@ -118,6 +124,7 @@ static int spawn(struct launcher *l, const struct launcher_plan *plan, const str
 		.sock = child->sock,
 		.status = child->status,
 		.release = child->release,
+		.protect = &l->protect,
 	};
 	sigset_t all, old;
 	long pid;
@@ -153,8 +160,9 @@ static int start(struct launcher *l, const struct launcher_plan *plan,
 		 struct netns_listener *listeners, size_t *n, struct error *err)
 {
 	struct ends child = { -1, -1, -1 };
-	int rc = closefds_fill_stdio(err) || open_channels(l, &child, err) ||
-		 spawn(l, plan, &child, err);
+	int rc = closefds_fill_stdio(err) || protect_prepare(plan, &l->protect, err) ||
+		 janitor_start(&l->protect, &l->janitor, err) || open_channels(l, &child, err) ||
+		 spawn(l, plan, &child, err) || janitor_watch(&l->janitor, l->pidfd, err);
 
 	close_ends(&child);
 	if (rc)
@@ -172,7 +180,9 @@ struct launcher *launcher_start(const struct launcher_plan *plan, struct netns_l
 	struct launcher *l = xcalloc(1, sizeof(*l));
 	struct error own;
 
-	*l = (struct launcher){ .pidfd = -1, .sock = -1, .status = -1, .release = -1 };
+	*l = (struct launcher){
+		.pidfd = -1, .sock = -1, .status = -1, .release = -1, .janitor.sock = -1
+	};
 	if (start(l, plan, listeners, nlisteners, err ? err : &own)) {
 		launcher_free(l);
 		return NULL;
@@ -248,6 +258,7 @@ int launcher_wait(struct launcher *l)
 		l->exit_status = WEXITSTATUS(status);
 	else
 		l->exit_status = 128 + WTERMSIG(status);
+	janitor_finish(&l->janitor, &l->protect);
 	return l->exit_status;
 }
 
@@ -273,6 +284,9 @@ void launcher_free(struct launcher *l)
 	launcher_kill(l);
 	if (l->pid)
 		(void)launcher_wait(l);
+	else
+		janitor_finish(&l->janitor, &l->protect);
+	protect_clear(&l->protect);
 	cleanup_close(&l->pidfd);
 	cleanup_close(&l->sock);
 	cleanup_close(&l->status);

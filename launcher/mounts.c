@@ -4,144 +4,46 @@
  * Landlock does not mediate chmod, chown, utimes and extended attributes, and it cannot take away
  * inside what it has granted. Mounts do both, in the run's own mount namespace:
  *
- *  1. Every grant is opened once (O_PATH), and a detached copy of the tree behind the descriptor
- *     is taken (open_tree) while it still has the host's flags.
+ *  1. Every path is opened once (mountplan.c), and for each that needs one, a detached copy of the
+ *     tree behind the descriptor is taken (open_tree) while it still has the host's flags.
  *  2. The whole tree is made read-only and nosuid, recursively, by one call.
- *  3. /tmp, /var/tmp and /dev/shm become empty file systems of the run's own.
- *  4. The copies are attached: on the very descriptor they were taken from, or, for what lies
- *     beneath a private directory, on a path made there.
- *  5. /proc is mounted anew for the PID namespace, read-only: uid 0 owns /proc/sys/kernel files
+ *  3. The steps are attached from the top downwards: private directories are empty file systems,
+ *     grants are their own copies, locked names are read-only copies of themselves, and what is
+ *     hidden gets an empty directory or file in its place.
+ *  4. /proc is mounted anew for the PID namespace, read-only: uid 0 owns /proc/sys/kernel files
  *     even without a capability.
  *
- * Nothing is resolved by path twice; the parent directories of what is attached cannot be changed
- * by the command, because it does not run yet.
+ * No path is resolved a second time without being compared with what was opened first. A mount
+ * point can be neither removed nor renamed in its own namespace, so the directories between a
+ * writable root and a locked name are pinned by being mounted on themselves.
  */
 #include "launcher/mounts.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
-#include "launcher/landlock.h"
+#include "launcher/mountplan.h"
 
-static const char *const private_dirs[] = { "/dev/shm", "/tmp", "/var/tmp" };
+/* Where the empty directory and file are kept until /proc takes the place. */
+#define COVERS "/proc"
 
-static bool is_beneath(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	if (strcmp(dir, "/") == 0)
-		return true;
-	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/');
-}
-
-/* The canonical path of an open descriptor, which the caller frees. */
-static char *path_of(int fd)
-{
-	CLEANUP_FREE char *link = xasprintf("/proc/self/fd/%d", fd);
-	char path[PATH_MAX];
-	ssize_t n = readlink(link, path, sizeof(path));
-
-	if (n <= 0 || (size_t)n == sizeof(path) || path[0] != '/')
-		return NULL;
-	return xstrndup(path, (size_t)n);
-}
-
-static int open_grant(struct mounts *m, enum mounts_use use, const char *path, struct error *err)
-{
-	CLEANUP_CLOSE int fd = landlock_open(path, err);
-	CLEANUP_FREE char *canonical = NULL;
-	struct stat st;
-
-	if (fd < 0)
-		return -1;
-	canonical = path_of(fd);
-	if (!canonical || fstat(fd, &st) < 0)
-		return error_set(err, errno, "cannot tell where %s leads (is /proc mounted?)",
-				 path);
-	m->v = xreallocarray(m->v, m->n + 1, sizeof(*m->v));
-	m->v[m->n++] = (struct mounts_grant){
-		.use = use,
-		.path = take_ptr(canonical),
-		.fd = take_fd(&fd),
-		.dev = st.st_dev,
-		.ino = st.st_ino,
-	};
-	return 0;
-}
-
-static int open_list(struct mounts *m, enum mounts_use use, const struct path_list *list,
-		     struct error *err)
-{
-	for (size_t i = 0; i < list->n; i++)
-		if (open_grant(m, use, list->v[i], err))
-			return -1;
-	return 0;
-}
-
-static int compare_grants(const void *a, const void *b)
-{
-	const struct mounts_grant *x = a, *y = b;
-	int by_path = strcmp(x->path, y->path);
-
-	/* Of two grants of one path the writable one comes first and covers the other. */
-	return by_path ? by_path : (y->use == MOUNTS_WRITE) - (x->use == MOUNTS_WRITE);
-}
-
-static int open_grants(struct mounts *m, const struct launcher_plan *plan, struct error *err)
-{
-	enum mounts_use cwd = plan->fs == FS_WORKSPACE ? MOUNTS_WRITE : MOUNTS_SEE;
-
-	if (open_grant(m, cwd, plan->cwd, err) || open_list(m, MOUNTS_READ, &plan->read, err) ||
-	    open_list(m, MOUNTS_WRITE, &plan->write, err) ||
-	    open_list(m, MOUNTS_EXEC, &plan->exec, err))
-		return -1;
-	qsort(m->v, m->n, sizeof(*m->v), compare_grants);
-	return 0;
-}
-
-/* Whether the grant lies in a writable tree that has been attached before it. */
-static bool is_covered(const struct mounts *m, size_t i)
-{
-	for (size_t k = 0; k < i; k++)
-		if (m->v[k].use == MOUNTS_WRITE && is_beneath(m->v[i].path, m->v[k].path))
-			return true;
-	return false;
-}
-
-/*
- * Whether a directory becomes the run's own: not if it is granted itself, or lies in a tree that
- * is granted for writing.
- */
-static bool is_private(const struct mounts *m, const char *dir)
-{
-	for (size_t i = 0; i < m->n; i++) {
-		const struct mounts_grant *g = &m->v[i];
-
-		if (strcmp(g->path, dir) == 0)
-			return false;
-		if (g->use == MOUNTS_WRITE && is_beneath(dir, g->path))
-			return false;
-	}
-	return true;
-}
-
-/* The private directory above a grant; NULL if there is none. */
-static const char *private_above(const struct mounts *m, const struct mounts_grant *g)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(private_dirs); i++)
-		if (is_beneath(g->path, private_dirs[i]) && is_private(m, private_dirs[i]))
-			return private_dirs[i];
-	return NULL;
-}
+/* What the steps are carried out with. */
+struct work {
+	struct mountplan plan;
+	enum fs_mode mode;
+	int empty_dir, empty_file;
+	struct error *err;
+};
 
 static int set_flags(int fd, const char *path, uint64_t set)
 {
@@ -151,131 +53,197 @@ static int set_flags(int fd, const char *path, uint64_t set)
 	return mount_setattr(fd, path, flags, &attr, sizeof(attr));
 }
 
-/* A detached copy of what a grant leads to, with what is mounted below it. */
-static int copy_tree(const struct mounts_grant *g, struct error *err)
+/* A detached copy of what a descriptor leads to, with what is mounted below it. */
+static int clone_tree(int fd)
 {
-	CLEANUP_CLOSE int tree = open_tree(
-		g->fd, "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-	uint64_t set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
-
-	if (g->use != MOUNTS_WRITE)
-		set |= MOUNT_ATTR_RDONLY;
-	if (tree < 0 || set_flags(tree, "", set) < 0)
-		return error_set(err, errno, "cannot copy the mount of %s", g->path);
-	return take_fd(&tree);
+	return open_tree(fd, "",
+			 AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 }
 
-/* Makes @path below @dir: directories, and at its end a mount point like the grant itself. */
-static int make_target(const char *dir, const struct mounts_grant *g, struct error *err)
+static bool is_copied(const struct mountplan_step *s)
 {
-	CLEANUP_FREE char *path = xstrdup(g->path);
+	return s->mounted && (s->kind == STEP_GRANT || s->kind == STEP_PIN || s->kind == STEP_LOCK);
+}
+
+static int copy_trees(struct work *w)
+{
+	for (size_t i = 0; i < w->plan.n; i++) {
+		struct mountplan_step *s = &w->plan.v[i];
+		uint64_t set = MOUNT_ATTR_NOSUID;
+
+		if (!is_copied(s))
+			continue;
+		if (w->mode != FS_OFF)
+			set |= MOUNT_ATTR_NODEV;
+		if (s->kind == STEP_LOCK || (s->kind == STEP_GRANT && s->use != MOUNTS_WRITE))
+			set |= MOUNT_ATTR_RDONLY;
+		s->tree = clone_tree(s->fd);
+		if (s->tree < 0 || set_flags(s->tree, "", set) < 0)
+			return error_set(w->err, errno, "cannot copy the mount of %s", s->path);
+	}
+	return 0;
+}
+
+/* A new tmpfs, detached. */
+static int new_tmpfs(const char *mode, unsigned attr)
+{
+	CLEANUP_CLOSE int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_SET_STRING, "mode", mode, 0) < 0 ||
+	    fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	return fsmount(fs, FSMOUNT_CLOEXEC, attr);
+}
+
+static int move_to(int tree, int target)
+{
+	return move_mount(tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+}
+
+/* One empty directory and one empty file, from which everything hidden is covered. */
+static int make_covers(struct work *w)
+{
+	CLEANUP_CLOSE int fs =
+		new_tmpfs("0555", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	CLEANUP_CLOSE int at = open(COVERS, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fs < 0 || at < 0 || move_to(fs, at) < 0)
+		return error_set(w->err, errno, "cannot make the empty file system");
+	if (mkdirat(fs, "dir", 0555) < 0 || mknodat(fs, "file", S_IFREG | 0444, 0) < 0)
+		return error_set(w->err, errno, "cannot fill the empty file system");
+	w->empty_dir = openat(fs, "dir", O_PATH | O_CLOEXEC);
+	w->empty_file = openat(fs, "file", O_PATH | O_CLOEXEC);
+	if (w->empty_dir < 0 || w->empty_file < 0 || set_flags(fs, "", MOUNT_ATTR_RDONLY) < 0)
+		return error_set(w->err, errno, "cannot close the empty file system");
+	return 0;
+}
+
+/* Everything but the grants: read-only. Nothing of it with --fs off, save /sys. */
+static int make_readonly(struct work *w)
+{
+	const struct mountplan_step *top = &w->plan.v[0];
+	bool all =
+		strcmp(top->path, "/") == 0 && (top->kind == STEP_ROOT || top->use == MOUNTS_WRITE);
+	const char *root = all ? "/sys" : "/";
+
+	if (set_flags(AT_FDCWD, root, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID) < 0 &&
+	    !(all && errno == ENOENT))
+		return error_set(w->err, errno, "cannot make %s read-only", root);
+	return 0;
+}
+
+/* The path of @s below @above: "" for the same. */
+static const char *relative(const struct mountplan_step *s, const struct mountplan_step *above)
+{
+	const char *rel = s->path + (strcmp(above->path, "/") == 0 ? 0 : strlen(above->path));
+
+	return *rel == '/' ? rel + 1 : rel;
+}
+
+/* Opens what a step is about in the tree that is attached above it; it must still be the same. */
+static int reopen(struct work *w, const struct mountplan_step *s,
+		  const struct mountplan_step *above)
+{
+	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+				.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH };
+	const char *rel = relative(s, above);
+	CLEANUP_CLOSE int fd = *rel ? (int)syscall(SYS_openat2, above->fd, rel, &how, sizeof(how))
+				    : fcntl(above->fd, F_DUPFD_CLOEXEC, 3);
 	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return error_set(w->err, errno, "cannot open %s", s->path);
+	if (st.st_dev != s->dev || st.st_ino != s->ino)
+		return error_set(w->err, 0, "%s was replaced while the sandbox was being made",
+				 s->path);
+	return take_fd(&fd);
+}
+
+/* Makes the path of @s in the empty directory above it, with a mount point of its own kind. */
+static int make_target(struct work *w, const struct mountplan_step *s,
+		       const struct mountplan_step *above)
+{
+	CLEANUP_FREE char *rel = xstrdup(relative(s, above));
+	char *name = rel;
+	CLEANUP_CLOSE int dir = fcntl(above->fd, F_DUPFD_CLOEXEC, 3);
 	int fd;
 
-	for (char *p = path + strlen(dir) + 1; (p = strchr(p, '/')); p++) {
-		*p = '\0';
-		if (mkdir(path, 0755) < 0 && errno != EEXIST)
-			return error_set(err, errno, "cannot make %s", path);
-		*p = '/';
-	}
-	if (fstat(g->fd, &st) < 0)
-		return error_set(err, errno, "cannot examine %s", path);
-	if (S_ISDIR(st.st_mode)) {
-		if (mkdir(path, 0755) < 0 && errno != EEXIST)
-			return error_set(err, errno, "cannot make %s", path);
-	} else if (access(path, F_OK) < 0) {
-		CLEANUP_CLOSE int made = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	for (char *slash; (slash = strchr(name, '/')); name = slash + 1) {
+		int next;
 
-		if (made < 0)
-			return error_set(err, errno, "cannot make %s", path);
+		*slash = '\0';
+		if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
+			return error_set(w->err, errno, "cannot make a way to %s", s->path);
+		next = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0)
+			return error_set(w->err, errno, "cannot open a way to %s", s->path);
+		(void)close(dir);
+		dir = next;
 	}
-	fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (S_ISDIR(s->mode))
+		(void)mkdirat(dir, name, 0755);
+	else
+		(void)mknodat(dir, name, S_IFREG | 0600, 0);
+	fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return error_set(err, errno, "cannot open %s", path);
+		return error_set(w->err, errno, "cannot make a place for %s", s->path);
 	return fd;
 }
 
-/* Puts a copy where it belongs; from then on the grant's descriptor is the copy. */
-static int attach(struct mounts *m, struct mounts_grant *g, int *tree, struct error *err)
+/* Where a step's tree is to be attached. */
+static int target_of(struct work *w, size_t i)
 {
-	const char *dir = private_above(m, g);
-	CLEANUP_CLOSE int made = -1;
+	const struct mountplan_step *s = &w->plan.v[i], *above = mountplan_above(&w->plan, i);
 
-	if (dir) {
-		made = make_target(dir, g, err);
-		if (made < 0)
+	if (!above || above->kind == STEP_ROOT)
+		return fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
+	if (above->kind == STEP_PRIVATE || above->kind == STEP_HIDE)
+		return make_target(w, s, above);
+	return reopen(w, s, above);
+}
+
+/* What is to be attached: the copy, an empty file system, or an empty directory or file. */
+static int tree_of(const struct work *w, struct mountplan_step *s)
+{
+	if (s->tree >= 0)
+		return take_fd(&s->tree);
+	if (s->kind == STEP_PRIVATE)
+		return new_tmpfs("1777", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	if (s->fresh)
+		return new_tmpfs("0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+	return clone_tree(S_ISDIR(s->mode) ? w->empty_dir : w->empty_file);
+}
+
+/* From then on the step's descriptor is what the command sees. */
+static int attach(struct work *w, size_t i)
+{
+	struct mountplan_step *s = &w->plan.v[i];
+	CLEANUP_CLOSE int target = target_of(w, i);
+	CLEANUP_CLOSE int tree = -1;
+
+	if (target < 0)
+		return -1;
+	tree = tree_of(w, s);
+	if (tree < 0 || move_to(tree, target) < 0)
+		return error_set(w->err, errno, "cannot mount %s", s->path);
+	(void)close(s->fd);
+	s->fd = take_fd(&tree);
+	return 0;
+}
+
+static int attach_all(struct work *w)
+{
+	for (size_t i = 0; i < w->plan.n; i++)
+		if (w->plan.v[i].mounted && w->plan.v[i].kind != STEP_ROOT && attach(w, i))
 			return -1;
+	for (size_t i = 0; i < w->plan.n; i++) {
+		const struct mountplan_step *s = &w->plan.v[i];
+		struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
+
+		if (s->mounted && s->fresh &&
+		    mount_setattr(s->fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+			return error_set(w->err, errno, "cannot close %s", s->path);
 	}
-	if (move_mount(*tree, "", dir ? made : g->fd, "",
-		       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
-		return error_set(err, errno, "cannot mount %s", g->path);
-	(void)close(g->fd);
-	g->fd = take_fd(tree);
-	return 0;
-}
-
-static int attach_all(struct mounts *m, int *trees, struct error *err)
-{
-	for (size_t i = 0; i < m->n; i++)
-		if (trees[i] >= 0 && attach(m, &m->v[i], &trees[i], err))
-			return -1;
-	return 0;
-}
-
-static int mount_tmpfs(const char *dir, struct error *err)
-{
-	if (mount("tmpfs", dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") < 0)
-		return error_set(err, errno, "cannot mount a private %s", dir);
-	return 0;
-}
-
-static bool is_dir(const char *path)
-{
-	struct stat st;
-
-	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-/* Adds a private directory to the writable roots. */
-static int add_private(struct mounts *m, const char *dir, struct error *err)
-{
-	CLEANUP_CLOSE int fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0)
-		return error_set(err, errno, "cannot open %s", dir);
-	if (strcmp(dir, LAUNCHER_TMPDIR) == 0) {
-		m->tmpdir = take_fd(&fd);
-		return 0;
-	}
-	m->v = xreallocarray(m->v, m->n + 1, sizeof(*m->v));
-	m->v[m->n++] = (struct mounts_grant){ .use = MOUNTS_WRITE,
-					      .path = xstrdup(dir),
-					      .fd = take_fd(&fd) };
-	return 0;
-}
-
-/*
- * Should: give the run temporary directories that nobody else sees (predictable names, other
- * users' sockets), and a /dev/shm as private as its IPC namespace.
- * Mustn't: hide a granted directory.
- */
-static int make_private_dirs(struct mounts *m, bool made[static ARRAY_SIZE(private_dirs)],
-			     struct error *err)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(private_dirs); i++) {
-		made[i] = is_dir(private_dirs[i]) && is_private(m, private_dirs[i]);
-		if (made[i] && mount_tmpfs(private_dirs[i], err))
-			return -1;
-	}
-	return 0;
-}
-
-static int add_private_dirs(struct mounts *m, const bool made[static ARRAY_SIZE(private_dirs)],
-			    struct error *err)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(private_dirs); i++)
-		if (made[i] && add_private(m, private_dirs[i], err))
-			return -1;
 	return 0;
 }
 
@@ -283,93 +251,60 @@ static int add_private_dirs(struct mounts *m, const bool made[static ARRAY_SIZE(
  * Should: show only the run's own processes, and nothing of the kernel to write to.
  * Mustn't: fall back to the host's /proc, where a hundred other processes can be read.
  */
-static int mount_proc(struct error *err)
+static int mount_proc(struct work *w)
 {
+	if (umount2(COVERS, MNT_DETACH) < 0)
+		return error_set(w->err, errno, "cannot clear " COVERS);
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) == 0)
 		return 0;
 	if (errno == EPERM)
 		return error_set(
-			err, errno,
+			w->err, errno,
 			"cannot mount a fresh /proc: the surrounding container hides parts "
 			"of its own; start it with --security-opt systempaths=unconfined");
-	return error_set(err, errno, "cannot mount a fresh /proc");
+	return error_set(w->err, errno, "cannot mount a fresh /proc");
 }
 
-/* Everything but the grants: read-only. Nothing of it with --fs off, save /sys. */
-static int make_readonly(const struct mounts *m, const struct launcher_plan *plan,
-			 struct error *err)
+static int carry_out(struct work *w)
 {
-	bool all = m->n > 0 && m->v[0].use == MOUNTS_WRITE && strcmp(m->v[0].path, "/") == 0;
-	const char *root = plan->fs == FS_OFF || all ? "/sys" : "/";
-
-	if (set_flags(AT_FDCWD, root, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID) < 0)
-		return error_set(err, errno, "cannot make %s read-only", root);
-	return 0;
+	if (copy_trees(w) || make_readonly(w) || make_covers(w) || attach_all(w))
+		return -1;
+	return mount_proc(w);
 }
 
-static int copy_trees(const struct mounts *m, int *trees, struct error *err)
+/* Hands the descriptors of the grants and private directories over to @out. */
+static void collect(struct mountplan *p, struct mounts *out)
 {
-	for (size_t i = 0; i < m->n; i++) {
-		const struct mounts_grant *g = &m->v[i];
+	*out = (struct mounts){ .v = xcalloc(p->n + 1, sizeof(*out->v)), .tmpdir = -1 };
+	for (size_t i = 0; i < p->n; i++) {
+		struct mountplan_step *s = &p->v[i];
 
-		if (is_covered(m, i) || strcmp(g->path, "/") == 0)
-			continue;
-		if (g->use != MOUNTS_WRITE && !private_above(m, g))
-			continue;
-		trees[i] = copy_tree(g, err);
-		if (trees[i] < 0)
-			return -1;
+		if (s->kind == STEP_PRIVATE && strcmp(s->path, LAUNCHER_TMPDIR) == 0)
+			out->tmpdir = take_fd(&s->fd);
+		else if (s->kind == STEP_PRIVATE)
+			out->v[out->n++] = (struct mounts_root){ MOUNTS_WRITE, take_fd(&s->fd) };
+		else if (s->kind == STEP_GRANT && !s->dropped)
+			out->v[out->n++] = (struct mounts_root){ s->use, take_fd(&s->fd) };
 	}
-	return 0;
 }
 
-static int confine_files(struct mounts *m, const struct launcher_plan *plan, int *trees,
-			 struct error *err)
+int mounts_setup(const struct launcher_plan *plan, const struct protect *protect,
+		 struct mounts *out, struct error *err)
 {
-	bool made[ARRAY_SIZE(private_dirs)];
-
-	if (copy_trees(m, trees, err) || make_readonly(m, plan, err))
-		return -1;
-	if (make_private_dirs(m, made, err) || attach_all(m, trees, err))
-		return -1;
-	return add_private_dirs(m, made, err);
-}
-
-static int setup(struct mounts *m, const struct launcher_plan *plan, struct error *err)
-{
-	CLEANUP_FREE int *trees = NULL;
-	size_t n;
+	struct work w = { .mode = plan->fs, .empty_dir = -1, .empty_file = -1, .err = err };
 	int rc;
 
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return error_set(err, errno, "cannot detach the mount namespace");
-	if (plan->fs == FS_OFF) {
-		if (make_readonly(m, plan, err) || mount_tmpfs("/dev/shm", err))
-			return -1;
-		return mount_proc(err);
-	}
-	if (open_grants(m, plan, err))
+	if (mountplan_make(plan, protect, &w.plan, err))
 		return -1;
-	n = m->n; /* confine_files() adds to it */
-	trees = xcalloc(n, sizeof(*trees));
-	for (size_t i = 0; i < n; i++)
-		trees[i] = -1;
-	rc = confine_files(m, plan, trees, err);
-	for (size_t i = 0; i < n; i++)
-		cleanup_close(&trees[i]);
-	return rc ? rc : mount_proc(err);
-}
-
-int mounts_setup(const struct launcher_plan *plan, struct mounts *out, struct error *err)
-{
-	struct mounts m = { .tmpdir = -1 };
-
-	if (setup(&m, plan, err)) {
-		mounts_clear(&m);
-		return -1;
-	}
-	*out = m;
-	return 0;
+	rc = carry_out(&w);
+	if (rc == 0)
+		collect(&w.plan, out);
+	cleanup_close(&w.empty_dir);
+	cleanup_close(&w.empty_file);
+	mountplan_clear(&w.plan);
+	return rc;
 }
 
 size_t mounts_roots(const struct mounts *m, enum mounts_use use, int **out)
@@ -386,10 +321,8 @@ size_t mounts_roots(const struct mounts *m, enum mounts_use use, int **out)
 
 void mounts_clear(struct mounts *m)
 {
-	for (size_t i = 0; i < m->n; i++) {
+	for (size_t i = 0; i < m->n; i++)
 		cleanup_close(&m->v[i].fd);
-		free(m->v[i].path);
-	}
 	free(m->v);
 	cleanup_close(&m->tmpdir);
 	*m = (struct mounts){ .tmpdir = -1 };

@@ -5,10 +5,11 @@
 #define LAUNCHER_MOUNTS_H
 
 #include <stddef.h>
-#include <sys/types.h>
 
 #include "base/error.h"
 #include "launcher/launcher.h"
+
+struct protect;
 
 /** enum mounts_use - what a grant grants */
 enum mounts_use {
@@ -18,41 +19,34 @@ enum mounts_use {
 	MOUNTS_SEE, /* the working directory in strict mode: it must exist, no more */
 };
 
-/**
- * struct mounts_grant - a path that was opened once
- * @use: what for
- * @path: canonical
- * @fd: O_PATH; after mounts_setup() in the mount that the command sees
- * @dev, @ino: what it is
- */
-struct mounts_grant {
+/** struct mounts_root - a grant as the command sees it: an O_PATH descriptor for Landlock */
+struct mounts_root {
 	enum mounts_use use;
-	char *path;
 	int fd;
-	dev_t dev;
-	ino_t ino;
 };
 
 /**
  * struct mounts - what mounts_setup() leaves behind
- * @v, @n: the grants, sorted by path
+ * @v, @n: the grants and the run's own temporary directories
  * @tmpdir: the private /tmp, O_PATH, or -1 if /tmp is the host's
  */
 struct mounts {
-	struct mounts_grant *v;
+	struct mounts_root *v;
 	size_t n;
 	int tmpdir;
 };
 
 /**
  * mounts_setup() - make the mount namespace just entered the command's
- * @plan: grants and mode
+ * @plan: grants, denials and mode
+ * @protect: what is locked inside writable roots
  * @out: cleared by mounts_clear()
  *
  * Needs CAP_SYS_ADMIN in the user namespace that owns the mount and PID namespaces. A grant that
  * does not exist is an error. Return: 0, or -1 with @err.
  */
-int mounts_setup(const struct launcher_plan *plan, struct mounts *out, struct error *err);
+int mounts_setup(const struct launcher_plan *plan, const struct protect *protect,
+		 struct mounts *out, struct error *err);
 
 /**
  * mounts_roots() - the descriptors of one use, for Landlock

@@ -251,6 +251,125 @@ static void test_writes_only_to_the_workspace_and_tmp(void **state)
 	assert_int_equal(r.status, 0);
 }
 
+/* F-009 to F-012, present and absent, directly and by way of a parent. */
+static void test_protected_names_stay_as_they_are(void **state)
+{
+	(void)state;
+	run_shell("mkdir .claude || : > .mcp.json || mv x .bashrc || rm -f .vscode || "
+		  "ln -s x .idea || mv .mcp.json y",
+		  &r);
+	assert_int_not_equal(r.status, 0);
+	assert_int_equal(access(".mcp.json", F_OK), -1); /* nor does a placeholder stay */
+	run_shell("git init -q . && git config user.name n && git config user.email e && "
+		  "echo '#!/bin/sh' > .git/hooks/post-commit && echo made",
+		  &r);
+	assert_string_equal(r.out, "made\n"); /* a repository of the command's own */
+	(void)unlink(".git/hooks/post-commit");
+	run_shell("for t in 'git config a.b c' 'touch .git/hooks/post-commit' "
+		  "'touch .git/config.worktree' 'rm .git/commondir' 'mv .git .git2' "
+		  "'mv .git/hooks .git/h' 'rm -rf .git/config' 'ln -f a .git/config'; do "
+		  "$t 2> /dev/null && echo $t; done; "
+		  "echo a > a && git add a && git commit -qm a && git log --format=%s && "
+		  "git status -s && git checkout -q -b b && git gc -q && git clone -q . sub && "
+		  "cat sub/a",
+		  &r);
+	assert_string_equal(r.out, "a\na\n");
+	assert_int_equal(r.status, 0);
+	run_shell("rm -rf sub a; rm -rf .git", &r);
+	assert_int_equal(system("rm -rf .git sub a .git2"), 0);
+}
+
+static void test_denials_win_over_grants(void **state)
+{
+	CLEANUP_FREE char *secret = xasprintf("%s/secret", workspace);
+	CLEANUP_FREE char *fixed = xasprintf("%s/d/fixed", workspace);
+	const char *const read[] = { secret }, *const write[] = { fixed };
+	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" },
+			 (char[]){ "cat secret; echo x > d/fixed; rm -f d/fixed; mv d e; "
+				   "echo y > d/other && cat d/fixed d/other" },
+			 NULL };
+	struct launcher_plan plan = plan_of(argv);
+
+	(void)state;
+	assert_int_equal(system("echo canary > secret; mkdir d; echo fixed > d/fixed"), 0);
+	plan.read = plan.deny_read = (struct path_list){ read, 1 };
+	plan.write = plan.deny_write = (struct path_list){ write, 1 };
+	run_plan(&plan, &r);
+	assert_null(strstr(r.out, "canary"));
+	assert_non_null(strstr(r.out, "fixed\ny\n"));
+	assert_int_equal(r.status, 0);
+	/* the same without the denials: the probe itself works */
+	plan.deny_read = plan.deny_write = (struct path_list){ NULL, 0 };
+	argv[2] = (char[]){ "cat secret; echo x > d/fixed && cat d/fixed" };
+	run_plan(&plan, &r);
+	assert_string_equal(r.out, "canary\nx\n");
+	assert_int_equal(system("rm -rf secret d e"), 0);
+}
+
+static void test_credentials_are_not_shown(void **state)
+{
+	CLEANUP_FREE char *home = xasprintf("%s/home", workspace);
+	CLEANUP_FREE char *aws = xasprintf("%s/home/.aws", workspace);
+	CLEANUP_FREE char *hosts = xasprintf("%s/home/.ssh/known_hosts", workspace);
+	CLEANUP_FREE char *was = getenv("HOME") ? xstrdup(getenv("HOME")) : NULL;
+	const char *const granted[] = { aws, hosts };
+	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" },
+			 (char[]){ "cd home; cat .netrc .ssh/id .ssh/known_hosts .aws/key" },
+			 NULL };
+	struct launcher_plan plan = plan_of(argv);
+
+	(void)state;
+	assert_int_equal(system("mkdir -p home/.ssh home/.aws; cd home; echo a > .netrc; "
+				"echo b > .ssh/id; echo c > .ssh/known_hosts; echo d > .aws/key"),
+			 0);
+	assert_int_equal(setenv("HOME", home, 1), 0);
+	run_plan(&plan, &r);
+	assert_non_null(strstr(r.out, "No such file"));
+	assert_null(strstr(r.out, "a\n"));
+	/* what the user names is shown, and nothing beside it */
+	plan.read = (struct path_list){ granted, 2 };
+	run_plan(&plan, &r);
+	assert_non_null(strstr(r.out, "c\nd\n"));
+	assert_non_null(strstr(r.out, ".ssh/id: No such file"));
+	if (was)
+		(void)setenv("HOME", was, 1);
+	else
+		(void)unsetenv("HOME");
+	assert_int_equal(system("rm -rf home"), 0);
+}
+
+static void test_a_killed_supervisor_leaves_no_placeholder(void **state)
+{
+	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" },
+			 (char[]){ "test -e .mcp.json && echo up; sleep 1000" }, NULL };
+	struct launcher_plan plan = plan_of(argv);
+	char buf[3];
+	int out[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct netns_listener v[NETNS_LISTENERS_MAX];
+		struct launcher *l;
+		size_t n;
+
+		(void)dup2(out[1], 1);
+		(void)close(out[1]);
+		l = launcher_start(&plan, v, &n, NULL);
+		_exit(l && launcher_release(l, NULL) == 0 ? launcher_wait(l) : 1);
+	}
+	(void)close(out[1]);
+	assert_int_equal(fd_read_full(out[0], buf, 3), 3);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	(void)close(out[0]);
+	for (int i = 0; i < 500 && access(".mcp.json", F_OK) == 0; i++)
+		(void)usleep(10000);
+	assert_int_equal(access(".mcp.json", F_OK), -1);
+}
+
 static void test_tmp_is_private(void **state)
 {
 	char name[] = "/var/tmp/sbx-net-test-XXXXXX";
@@ -415,7 +534,7 @@ static int find_listener(const struct netns_listener *v, size_t n, enum netns_ki
 			 unsigned port)
 {
 	for (size_t i = 0; i < n; i++)
-		if (v[i].kind == kind && v[i].family == family && v[i].port == port)
+		if (v[i].kind == kind && v[i].family == family && (v[i].port == port || port == 0))
 			return v[i].fd;
 	return -1;
 }
@@ -438,7 +557,7 @@ static int accept_one(int fd, char local[INET6_ADDRSTRLEN])
 
 static void test_listeners_are_usable_from_outside(void **state)
 {
-	const uint16_t ports[] = { 80, 443 };
+	const uint16_t ports[] = { 80 };
 	char *argv[] = { (char[]){ "bash" }, (char[]){ "-c" },
 			 (char[]){ "exec 3<>/dev/tcp/127.0.0.1/3128 && echo hi >&3 && "
 				   "exec 4<>/dev/tcp/8.8.8.8/80 && read -r x <&4 && "
@@ -453,15 +572,16 @@ static void test_listeners_are_usable_from_outside(void **state)
 	int c, d;
 
 	(void)state;
+	plan.net.no_tproxy = true;
 	plan.net.ports = ports;
-	plan.net.nports = 2;
+	plan.net.nports = 1;
 	l = launcher_start(&plan, v, &n, &err);
 	assert_non_null(l);
 	assert_int_equal(launcher_release(l, &err), 0);
 	c = accept_one(find_listener(v, n, NETNS_PROXY, AF_INET, NETNS_PROXY_PORT), local);
 	assert_string_equal(local, "127.0.0.1");
 	assert_int_equal(fd_read_full(c, hi, 3), 3);
-	d = accept_one(find_listener(v, n, NETNS_CAPTURE, AF_INET, 80), local);
+	d = accept_one(find_listener(v, n, NETNS_CAPTURE, AF_INET, 0), local);
 	assert_string_equal(local, "8.8.8.8");
 	assert_int_equal(fd_write_all(d, "yo\n", 3), 0);
 	assert_int_equal(launcher_wait(l), 0);
@@ -508,6 +628,10 @@ static int run_group(void)
 		cmocka_unit_test(test_inherited_signal_state_is_reset),
 		cmocka_unit_test(test_core_limit_starts_no_helper),
 		cmocka_unit_test(test_writes_only_to_the_workspace_and_tmp),
+		cmocka_unit_test(test_protected_names_stay_as_they_are),
+		cmocka_unit_test(test_denials_win_over_grants),
+		cmocka_unit_test(test_credentials_are_not_shown),
+		cmocka_unit_test(test_a_killed_supervisor_leaves_no_placeholder),
 		cmocka_unit_test(test_tmp_is_private),
 		cmocka_unit_test(test_proc_cannot_be_written),
 		cmocka_unit_test(test_descendants_die_with_the_command),

@@ -1,0 +1,23 @@
+/*
+ * credentials.h - the one table of paths that hold secrets and are never shown by default
+ */
+#ifndef LAUNCHER_CREDENTIALS_H
+#define LAUNCHER_CREDENTIALS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/**
+ * credentials_path() - the @i-th path of the table
+ * @home: the user's home directory, or NULL if there is none
+ * @uid: for /run/user/UID
+ *
+ * Return: an absolute path, which the caller frees; NULL for an entry beneath a home that there is
+ * not. Whether it exists is not looked at.
+ */
+char *credentials_path(size_t i, const char *home, uid_t uid);
+
+/** credentials_count() - how many entries the table has. */
+size_t credentials_count(void);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * janitor.h - a small process that tidies up outside when the run is over, however it ended
+ */
+#ifndef LAUNCHER_JANITOR_H
+#define LAUNCHER_JANITOR_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "launcher/protect.h"
+
+/**
+ * struct janitor - the process, or nothing when there is nothing to tidy up
+ * @pid: 0 if there is none
+ * @sock: its end is the sign to begin; -1 if there is none
+ */
+struct janitor {
+	pid_t pid;
+	int sock;
+};
+
+/**
+ * janitor_start() - fork it
+ * @what: the placeholders to remove
+ *
+ * To be called before the namespaces are made, so that no moment is uncovered. Return: 0, or -1
+ * with @err.
+ */
+int janitor_start(const struct protect *what, struct janitor *out, struct error *err);
+
+/** janitor_watch() - tell it whose end to wait for: pid 1. 0, or -1 with @err. */
+int janitor_watch(const struct janitor *j, int pidfd, struct error *err);
+
+/**
+ * janitor_finish() - let it work and wait until it is done; if it was killed, do its work
+ *
+ * To be called when pid 1 has been reaped.
+ */
+void janitor_finish(struct janitor *j, const struct protect *what);
+
+#endif

@@ -1,0 +1,366 @@
+#include "launcher/mountplan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "launcher/credentials.h"
+#include "launcher/landlock.h"
+
+/* Temporary directories: names that anybody can guess, other users' files and sockets. */
+static const char *const private_dirs[] = { "/dev/shm", LAUNCHER_TMPDIR, "/var/tmp" };
+
+bool mountplan_beneath(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	if (strcmp(dir, "/") == 0)
+		return true;
+	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+/* The canonical path of an open descriptor, which the caller frees; NULL with errno. */
+static char *path_of(int fd)
+{
+	CLEANUP_FREE char *link = xasprintf("/proc/self/fd/%d", fd);
+	char path[PATH_MAX];
+	ssize_t n = readlink(link, path, sizeof(path));
+
+	if (n < 0)
+		return NULL;
+	if (n == 0 || (size_t)n == sizeof(path) || path[0] != '/') {
+		errno = ENAMETOOLONG;
+		return NULL;
+	}
+	return xstrndup(path, (size_t)n);
+}
+
+/* Adds a step for an open descriptor, which it takes over. */
+static int add(struct mountplan *p, struct mountplan_step step, int *fd, struct error *err)
+{
+	struct stat st;
+
+	step.path = path_of(*fd);
+	if (!step.path || fstat(*fd, &st) < 0)
+		return error_set(err, errno, "cannot tell where a path leads (is /proc mounted?)");
+	step.fd = take_fd(fd);
+	step.tree = -1;
+	step.dev = st.st_dev;
+	step.ino = st.st_ino;
+	step.mode = st.st_mode;
+	p->v = xreallocarray(p->v, p->n + 1, sizeof(*p->v));
+	p->v[p->n++] = step;
+	return 0;
+}
+
+static int add_grant(struct mountplan *p, enum mounts_use use, bool own, const char *path,
+		     struct error *err)
+{
+	CLEANUP_CLOSE int fd = landlock_open(path, err);
+
+	if (fd < 0)
+		return -1;
+	return add(p, (struct mountplan_step){ .kind = STEP_GRANT, .use = use, .own = own }, &fd,
+		   err);
+}
+
+static int add_grants(struct mountplan *p, enum mounts_use use, const struct path_list *list,
+		      struct error *err)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (add_grant(p, use, true, list->v[i], err))
+			return -1;
+	return 0;
+}
+
+/* Something to hide; what does not exist, or cannot be reached by this user, need not be. */
+static int add_hidden(struct mountplan *p, const char *path, bool firm, struct error *err)
+{
+	CLEANUP_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
+
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+		return 0;
+	if (fd < 0)
+		return error_set(err, errno, "cannot hide %s", path);
+	return add(p, (struct mountplan_step){ .kind = STEP_HIDE, .firm = firm }, &fd, err);
+}
+
+static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan, struct error *err)
+{
+	const char *home = getenv("HOME");
+	uid_t uid = geteuid();
+
+	if (home && home[0] != '/')
+		home = NULL;
+	for (size_t i = 0; plan->fs != FS_OFF && i < credentials_count(); i++) {
+		CLEANUP_FREE char *path = credentials_path(i, home, uid);
+
+		if (path && add_hidden(p, path, false, err))
+			return -1;
+	}
+	for (size_t i = 0; i < plan->deny_read.n; i++)
+		if (add_hidden(p, plan->deny_read.v[i], true, err))
+			return -1;
+	for (size_t i = 0; i < plan->private_paths.n; i++)
+		if (add_hidden(p, plan->private_paths.v[i], true, err))
+			return -1;
+	return 0;
+}
+
+/*
+ * The topmost writable grant strictly above a path; NULL if there is none. Topmost, because a
+ * grant inside another is not a mount point and could be moved by way of the outer one.
+ */
+static const char *root_above(const struct mountplan *p, const char *path)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct mountplan_step *s = &p->v[i];
+		bool root =
+			s->kind == STEP_ROOT || (s->kind == STEP_GRANT && s->use == MOUNTS_WRITE);
+
+		if (!root || strcmp(s->path, path) == 0 || !mountplan_beneath(path, s->path))
+			continue;
+		if (!found || strlen(s->path) < strlen(found))
+			found = s->path;
+	}
+	return found;
+}
+
+/* Each directory between a writable root and a locked name; none of them can be moved then. */
+static int add_pins(struct mountplan *p, const char *locked, struct error *err)
+{
+	const char *root = root_above(p, locked);
+	CLEANUP_FREE char *path = xstrdup(locked);
+	size_t top = root ? strlen(root) : 0;
+
+	if (!root)
+		return 0;
+	for (char *slash; (slash = strrchr(path, '/')) && (size_t)(slash - path) > top;) {
+		CLEANUP_CLOSE int fd = -1;
+
+		*slash = '\0';
+		fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0)
+			return error_set(err, errno, "cannot protect %s", locked);
+		if (add(p, (struct mountplan_step){ .kind = STEP_PIN }, &fd, err))
+			return -1;
+	}
+	return 0;
+}
+
+static int add_locked(struct mountplan *p, const struct protect *protect, struct error *err)
+{
+	for (size_t i = 0; i < protect->npaths; i++) {
+		const char *path = protect->paths[i];
+		CLEANUP_CLOSE int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		bool firm = i >= protect->first_denied;
+
+		if (fd < 0)
+			return error_set(err, errno, "cannot protect %s", path);
+		if (add(p, (struct mountplan_step){ .kind = STEP_LOCK, .firm = firm }, &fd, err))
+			return -1;
+		if (add_pins(p, path, err))
+			return -1;
+	}
+	return 0;
+}
+
+/* Not what is granted itself, nor what lies in a tree that is granted for writing. */
+static bool is_private(const struct mountplan *p, const char *dir)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct mountplan_step *s = &p->v[i];
+
+		if (s->kind != STEP_GRANT)
+			continue;
+		if (strcmp(s->path, dir) == 0)
+			return false;
+		if (s->use == MOUNTS_WRITE && mountplan_beneath(dir, s->path))
+			return false;
+	}
+	return true;
+}
+
+static int add_private(struct mountplan *p, const struct launcher_plan *plan, struct error *err)
+{
+	/* the IPC namespace is private in every mode, and so must be /dev/shm */
+	size_t n = plan->fs == FS_OFF ? 1 : ARRAY_SIZE(private_dirs);
+
+	for (size_t i = 0; i < n; i++) {
+		CLEANUP_CLOSE int fd =
+			open(private_dirs[i], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+		if (fd < 0 || !is_private(p, private_dirs[i]))
+			continue;
+		if (add(p, (struct mountplan_step){ .kind = STEP_PRIVATE }, &fd, err))
+			return -1;
+	}
+	return 0;
+}
+
+static int add_root(struct mountplan *p, struct error *err)
+{
+	CLEANUP_CLOSE int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return error_set(err, errno, "cannot open /");
+	return add(p, (struct mountplan_step){ .kind = STEP_ROOT, .mounted = true }, &fd, err);
+}
+
+static int add_granted(struct mountplan *p, const struct launcher_plan *plan, struct error *err)
+{
+	enum mounts_use cwd = plan->fs == FS_WORKSPACE ? MOUNTS_WRITE : MOUNTS_SEE;
+
+	if (plan->fs == FS_OFF)
+		return add_root(p, err);
+	if (add_grant(p, cwd, false, plan->cwd, err) ||
+	    add_grants(p, MOUNTS_READ, &plan->read, err) ||
+	    add_grants(p, MOUNTS_WRITE, &plan->write, err))
+		return -1;
+	return add_grants(p, MOUNTS_EXEC, &plan->exec, err);
+}
+
+static int compare_steps(const void *a, const void *b)
+{
+	const struct mountplan_step *x = a, *y = b;
+	int by_path = strcmp(x->path, y->path);
+
+	if (by_path)
+		return by_path;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	/* of two grants of one path the writable one comes first and covers the other */
+	return (y->use == MOUNTS_WRITE) - (x->use == MOUNTS_WRITE);
+}
+
+/* Sorted as they are, the last of a path's prefixes is the longest. */
+struct mountplan_step *mountplan_above(const struct mountplan *p, size_t i)
+{
+	for (size_t k = i; k-- > 0;) {
+		struct mountplan_step *s = &p->v[k];
+
+		if (s->mounted && mountplan_beneath(p->v[i].path, s->path))
+			return s;
+	}
+	return NULL;
+}
+
+/* A denial that no grant lifts, on the path of step @i or above it. */
+static bool is_denied(const struct mountplan *p, size_t i, enum mountplan_kind kind)
+{
+	for (size_t k = 0; k < p->n; k++)
+		if (p->v[k].kind == kind && p->v[k].firm &&
+		    mountplan_beneath(p->v[i].path, p->v[k].path))
+			return true;
+	return false;
+}
+
+/* Whether the user has granted the very path of step @i. */
+static bool is_named(const struct mountplan *p, size_t i, bool for_writing)
+{
+	for (size_t k = 0; k < p->n; k++) {
+		const struct mountplan_step *s = &p->v[k];
+
+		if (s->kind == STEP_GRANT && s->own && !s->dropped &&
+		    (!for_writing || s->use == MOUNTS_WRITE) && strcmp(s->path, p->v[i].path) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_writable(const struct mountplan_step *s)
+{
+	return s && (s->kind == STEP_ROOT || s->kind == STEP_PIN ||
+		     (s->kind == STEP_GRANT && s->use == MOUNTS_WRITE));
+}
+
+static bool is_empty(const struct mountplan_step *s)
+{
+	return s && (s->kind == STEP_PRIVATE || s->kind == STEP_HIDE);
+}
+
+static void settle_grant(struct mountplan *p, size_t i)
+{
+	struct mountplan_step *s = &p->v[i], *above;
+
+	if (is_denied(p, i, STEP_HIDE)) {
+		s->dropped = true;
+		return;
+	}
+	if (s->use == MOUNTS_WRITE && is_denied(p, i, STEP_LOCK))
+		s->use = MOUNTS_READ;
+	above = mountplan_above(p, i);
+	s->mounted = s->use == MOUNTS_WRITE ? !is_writable(above) : is_empty(above);
+	if (s->mounted && above && above->kind == STEP_HIDE)
+		above->fresh = true;
+}
+
+/*
+ * Decides for each step, from the top downwards, whether it has an effect where it is: a lock is
+ * needed only in something writable, a grant only where it is hidden or read-only otherwise.
+ */
+static void settle(struct mountplan *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		struct mountplan_step *s = &p->v[i];
+		const struct mountplan_step *above = mountplan_above(p, i);
+		bool same = above && strcmp(above->path, s->path) == 0;
+
+		switch (s->kind) {
+		case STEP_ROOT:
+		case STEP_PRIVATE:
+			s->mounted = true;
+			break;
+		case STEP_GRANT:
+			settle_grant(p, i);
+			break;
+		case STEP_PIN:
+			s->mounted = is_writable(above) && !same;
+			break;
+		case STEP_LOCK:
+			s->mounted = is_writable(above) && (s->firm || !is_named(p, i, true)) &&
+				     !(same && above->kind == STEP_GRANT && !s->firm);
+			break;
+		case STEP_HIDE:
+			s->mounted = !is_empty(above) && (s->firm || !is_named(p, i, false));
+			break;
+		}
+		if (!s->mounted && s->kind != STEP_GRANT)
+			s->dropped = true;
+	}
+}
+
+int mountplan_make(const struct launcher_plan *plan, const struct protect *protect,
+		   struct mountplan *out, struct error *err)
+{
+	struct mountplan p = { 0 };
+
+	if (add_granted(&p, plan, err) || add_private(&p, plan, err) ||
+	    add_all_hidden(&p, plan, err) || add_locked(&p, protect, err)) {
+		mountplan_clear(&p);
+		return -1;
+	}
+	qsort(p.v, p.n, sizeof(*p.v), compare_steps);
+	settle(&p);
+	*out = p;
+	return 0;
+}
+
+void mountplan_clear(struct mountplan *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		cleanup_close(&p->v[i].fd);
+		cleanup_close(&p->v[i].tree);
+		free(p->v[i].path);
+	}
+	free(p->v);
+	*p = (struct mountplan){ 0 };
+}

@@ -1,0 +1,74 @@
+/*
+ * mountplan.h - what is to be mounted where, worked out before anything is mounted
+ */
+#ifndef LAUNCHER_MOUNTPLAN_H
+#define LAUNCHER_MOUNTPLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "launcher/launcher.h"
+#include "launcher/mounts.h"
+#include "launcher/protect.h"
+
+/** enum mountplan_kind - in the order in which steps of one path are taken */
+enum mountplan_kind {
+	STEP_ROOT,    /* --fs off: everything is writable to begin with */
+	STEP_PRIVATE, /* an empty directory of the run's own */
+	STEP_GRANT,   /* what the user or the mode grants */
+	STEP_PIN,     /* a directory above a locked name: cannot be renamed, being a mount point */
+	STEP_LOCK,    /* read-only inside something writable */
+	STEP_HIDE,    /* empty in its place */
+};
+
+/**
+ * struct mountplan_step - one path and what happens to it
+ * @firm: for STEP_LOCK and STEP_HIDE: no grant lifts it
+ * @own: for STEP_GRANT: the user has named it
+ * @mounted: something is attached here; a grant that is not is only an open descriptor
+ * @dropped: overruled; as if it were not there
+ * @fresh: for STEP_HIDE: grants lie beneath, so that it needs a file system of its own
+ * @use: for STEP_GRANT
+ * @path: canonical
+ * @fd: O_PATH, never through a final symbolic link; -1 for STEP_ROOT
+ * @tree: the detached copy that is to be attached, -1 if there is none
+ * @dev, @ino, @mode: what the path led to when it was opened
+ */
+struct mountplan_step {
+	enum mountplan_kind kind;
+	bool firm, own, mounted, dropped, fresh;
+	enum mounts_use use;
+	char *path;
+	int fd;
+	int tree;
+	dev_t dev;
+	ino_t ino;
+	mode_t mode;
+};
+
+/** struct mountplan - the steps, sorted so that a directory comes before what is beneath it */
+struct mountplan {
+	struct mountplan_step *v;
+	size_t n;
+};
+
+/**
+ * mountplan_make() - open every path once and settle which steps hold
+ *
+ * Called in the new mount namespace, before anything is mounted. Return: 0, or -1 with @err.
+ */
+int mountplan_make(const struct launcher_plan *plan, const struct protect *protect,
+		   struct mountplan *out, struct error *err);
+
+/** mountplan_above() - the nearest mounted step above step @i (or on it); NULL if there is none. */
+struct mountplan_step *mountplan_above(const struct mountplan *p, size_t i);
+
+/** mountplan_beneath() - whether @path is @dir or lies beneath it; both canonical. */
+bool mountplan_beneath(const char *path, const char *dir);
+
+/** mountplan_clear() - close and free. */
+void mountplan_clear(struct mountplan *p);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * protect.h - names inside writable roots that the command may not write, present or not
+ *
+ * Files that the user's own tools run or obey later: git's hooks and configuration, agents' and
+ * editors' settings, shell start-up files. A name that is absent cannot be covered by a mount, so
+ * an empty placeholder is made for as long as the run lasts, and removed after it.
+ */
+#ifndef LAUNCHER_PROTECT_H
+#define LAUNCHER_PROTECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "launcher/launcher.h"
+
+/**
+ * struct placeholder - something without content that we made or found, to be removed again
+ * @dir: the directory it is in, one of struct protect's
+ * @name: its name
+ * @content: what the file holds, NULL for a socket
+ */
+struct placeholder {
+	int dir;
+	char *name;
+	const char *content;
+};
+
+/**
+ * struct protect - what is to be read-only, and what was made for that
+ * @paths, @npaths: canonical but for the last component, which may be a symbolic link
+ * @first_denied: from this one on they are --deny-write's, which no grant lifts
+ * @made, @nmade: the placeholders
+ * @dirs, @ndirs: the directories they are in, each under a shared lock
+ */
+struct protect {
+	char **paths;
+	size_t npaths;
+	size_t first_denied;
+	struct placeholder *made;
+	size_t nmade;
+	int *dirs;
+	size_t ndirs;
+};
+
+/**
+ * protect_prepare() - find what must be protected and make what is missing
+ * @plan: its writable roots (the workspace, --write) and --deny-write
+ * @out: cleared by protect_clear()
+ *
+ * Called outside, before the namespaces are made. A name is left out where this user could not
+ * make it: the command could not either. Return: 0, or -1 with @err and nothing left behind.
+ */
+int protect_prepare(const struct launcher_plan *plan, struct protect *out, struct error *err);
+
+/**
+ * protect_remove() - remove the placeholders that no other run needs
+ *
+ * Only what is still as it was made is ever removed. To be called when no process of
+ * the run is left: removing a mount point takes the mount away.
+ */
+void protect_remove(const struct protect *p);
+
+/** protect_clear() - close and free; removes nothing. */
+void protect_clear(struct protect *p);
+
+#endif
