@@ -17,8 +17,12 @@
 const struct command command_table[] = {
 	{ "run", FOR_RUN, "[OPTION]... [--] COMMAND [ARG]...",
 	  "run COMMAND confined; its exit status is ours", run_main },
-	{ "connect", 0, "HOST PORT", "inside a run: stdin and stdout to HOST:PORT (ssh ProxyCommand)",
-	  connect_main },
+	{ "why", FOR_WHY, "[OPTION]... HOST[:PORT]",
+	  "the verdict for a host, and the rule, file and line that it comes from", why_main },
+	{ "check", FOR_CHECK, "[OPTION]... [FILE]...",
+	  "load and lint the policy: 0 clean, 1 warnings with --strict, 2 errors", check_main },
+	{ "connect", 0, "HOST PORT",
+	  "inside a run: stdin and stdout to HOST:PORT (ssh ProxyCommand)", connect_main },
 };
 const size_t command_count = ARRAY_SIZE(command_table);
 

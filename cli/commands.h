@@ -18,6 +18,12 @@ int run_main(int argc, char **argv);
 /** connect_main() - `sbx-net connect HOST PORT`: stdin and stdout to a target, inside a run. */
 int connect_main(int argc, char **argv);
 
+/** why_main() - `sbx-net why HOST[:PORT]`: the verdict, the rule, the file and line. */
+int why_main(int argc, char **argv);
+
+/** check_main() - `sbx-net check [FILE]...`: load and lint the policy. */
+int check_main(int argc, char **argv);
+
 /**
  * struct command - one command
  * @name: how it is typed

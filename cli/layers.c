@@ -19,6 +19,8 @@ struct layers {
 	struct layer v[LAYERS_MAX];
 	size_t n;
 	bool no_config;
+	char **files;
+	size_t nfiles;
 	/* Arrays and strings that layers_list() has made. */
 	const char **lists[SETTINGS_NUM_LISTS];
 	char **made;
@@ -81,6 +83,8 @@ static int load(struct layers *l, enum layer_rank rank, const char *path, const 
 	struct layer *layer = &l->v[l->n];
 	size_t len = 0;
 
+	l->files = xreallocarray(l->files, l->nfiles + 1, sizeof(*l->files));
+	l->files[l->nfiles++] = xstrdup(path);
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && !named)
 		return 0;
 	if (fd >= 0)
@@ -158,7 +162,16 @@ void layers_free(struct layers *l)
 	for (size_t i = 0; i < l->nmade; i++)
 		free(l->made[i]);
 	free(l->made);
+	for (size_t i = 0; i < l->nfiles; i++)
+		free(l->files[i]);
+	free(l->files);
 	free(l);
+}
+
+const char *const *layers_files(const struct layers *l, size_t *n)
+{
+	*n = l->nfiles;
+	return (const char *const *)l->files;
 }
 
 static bool is_managed(const struct layer *layer)

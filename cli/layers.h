@@ -57,6 +57,9 @@ struct layers *layers_load(const struct run_options *o, const char *cwd, struct 
 /** layers_free() - NULL is allowed. */
 void layers_free(struct layers *l);
 
+/** layers_files() - every file that was looked for, present or not; @n of them, owned by @l. */
+const char *const *layers_files(const struct layers *l, size_t *n);
+
 /** layers_apply() - put the files' network entries and switches on @p. 0, or -1 with @err. */
 int layers_apply(const struct layers *l, struct policy *p, struct error *err);
 

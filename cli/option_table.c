@@ -96,18 +96,21 @@ static int apply_strings(struct run_options *o, const struct option_spec *spec, 
 	return 0;
 }
 
-static int apply_rule(struct run_options *o, const struct option_spec *spec, const char *value,
-		      struct error *err)
+void options_add_rule(struct run_options *o, enum option_id id, const char *value)
 {
-	enum option_id id = (enum option_id)(spec - option_table);
-
-	if (!*value)
-		return error_set(err, 0, "needs %s, not an empty word", spec->arg);
 	*grow(o->rules.v, o->rules.n) = (struct option_value){
 		.id = id,
 		.option = option_spelling(id),
 		.value = value,
 	};
+}
+
+static int apply_rule(struct run_options *o, const struct option_spec *spec, const char *value,
+		      struct error *err)
+{
+	if (!*value)
+		return error_set(err, 0, "needs %s, not an empty word", spec->arg);
+	options_add_rule(o, (enum option_id)(spec - option_table), value);
 	return 0;
 }
 
@@ -341,6 +344,9 @@ const struct option_spec option_table[OPT_NUM] = {
 	[OPT_TRUST_PROJECT] = { "trust-project", 0, true, SECTION_NETWORK, FOR_POLICY, NULL, NULL,
 		"let this project's settings file widen the policy (remembered by its SHA-256)",
 		apply_flag, INTO(trust_project) },
+	[OPT_CUT_REVOKED] = { "cut-revoked", 0, true, SECTION_NETWORK, FOR_RUN | FOR_SERVE, NULL,
+		NULL, "when a changed policy refuses a host, cut its open connections too",
+		apply_flag, INTO(cut_revoked) },
 	[OPT_ASK] = { "ask", 0, true, SECTION_NETWORK, FOR_RUN | FOR_SERVE, "WHO", "auto never",
 		"who answers for unknown hosts: auto or never (both refuse them)",
 		apply_ask, 0 },

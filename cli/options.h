@@ -30,6 +30,7 @@ enum option_id {
 	OPT_DENY_LIST,
 	OPT_NO_CONFIG,
 	OPT_TRUST_PROJECT,
+	OPT_CUT_REVOKED,
 	OPT_ASK,
 	OPT_ALLOW_PRIVATE,
 	OPT_FORWARD,
@@ -147,6 +148,7 @@ struct run_options {
 	bool strict;
 	bool no_config;
 	bool trust_project;
+	bool cut_revoked;
 	enum ask_who ask;
 	const char *ask_program;
 	struct option_strings resolvers;
@@ -248,6 +250,9 @@ const char *option_spelling(enum option_id id);
 
 /** option_offered() - whether a command takes the option in this version. */
 bool option_offered(enum option_id id, unsigned command);
+
+/** options_add_rule() - as if option @id had been given once more, with @value, which must live. */
+void options_add_rule(struct run_options *o, enum option_id id, const char *value);
 
 /** options_print() - the option part of `help COMMAND`: what is offered, by section. */
 void options_print(FILE *out, unsigned command);

@@ -55,16 +55,25 @@ static int add_options(struct policy *p, const struct run_options *o, const char
 	return 0;
 }
 
-struct policy *rules_build(const struct run_options *o, const struct layers *layers,
-			   struct error *err)
+int rules_load(struct rules *r, const struct run_options *o, const char *cwd, struct error *err)
 {
-	const char *managed_only = layers ? layers_managed_only(layers) : NULL;
-	struct policy *p = policy_new();
+	struct rules made = { .layers = layers_load(o, cwd, err) };
 
-	if (add_options(p, o, managed_only, err) < 0 ||
-	    (layers && layers_apply(layers, p, err) < 0)) {
-		policy_free(p);
-		return NULL;
+	if (!made.layers)
+		return -1;
+	made.policy = policy_new();
+	if (add_options(made.policy, o, layers_managed_only(made.layers), err) < 0 ||
+	    layers_apply(made.layers, made.policy, err) < 0) {
+		rules_clear(&made);
+		return -1;
 	}
-	return p;
+	*r = made;
+	return 0;
+}
+
+void rules_clear(struct rules *r)
+{
+	policy_free(r->policy);
+	layers_free(r->layers);
+	*r = (struct rules){ .layers = NULL };
 }

@@ -10,16 +10,25 @@
 #include "policy/policy.h"
 
 /**
- * rules_build() - the policy of a run: the command line and the settings files
- * @o: parsed options
- * @layers: the files; NULL for none
- *
- * Patterns keep the option as their origin, so that a refusal names "--deny" and an error names
- * the pattern.
- *
- * Return: the policy, which the caller frees, or NULL with @err.
+ * struct rules - the policy of a run and the settings files behind it
  */
-struct policy *rules_build(const struct run_options *o, const struct layers *layers,
-			   struct error *err);
+struct rules {
+	struct layers *layers;
+	struct policy *policy;
+};
+
+/**
+ * rules_load() - read the settings files and build the policy
+ * @r: filled on success only; release with rules_clear()
+ * @o: parsed options
+ * @cwd: where the command starts
+ *
+ * Patterns keep the option or the file and line as their origin, so that a refusal can name them
+ * and an error names the pattern. Return: 0, or -1 with @err.
+ */
+int rules_load(struct rules *r, const struct run_options *o, const char *cwd, struct error *err);
+
+/** rules_clear() - release both; fine on an empty one. */
+void rules_clear(struct rules *r);
 
 #endif

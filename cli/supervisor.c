@@ -18,10 +18,13 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <signal.h>
+#include <errno.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/reload.h"
 #include "launcher/launcher.h"
 #include "proxy/proxy.h"
 
@@ -29,7 +32,7 @@
 #define DRAIN_MS      1000 /* for what a command sent right before it ended */
 #define DRAIN_STEP_MS 5
 
-static const int forwarded[] = { SIGINT,  SIGTERM,  SIGHUP,  SIGQUIT, SIGUSR1,
+static const int forwarded[] = { SIGINT,  SIGTERM,  SIGQUIT, SIGUSR1,
 				 SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP };
 
 struct supervisor {
@@ -37,6 +40,8 @@ struct supervisor {
 	struct error *err;
 	struct event status, pidfd, timer, drain;
 	struct event signal[ARRAY_SIZE(forwarded)];
+	struct event hangup;
+	int hangup_fd;
 	bool timed_out, started, failed;
 	int exit_code;
 	unsigned drained_ms;
@@ -126,6 +131,39 @@ static void signal_cb(evutil_socket_t sig, short what, void *arg)
 		(void)raise(SIGSTOP); /* our shell waits for us to stop, too */
 }
 
+/*
+ * A hang-up that the kernel sends is the end of our terminal, and the command's business. One that
+ * a process sends asks for the policy to be read again, as with any daemon.
+ */
+static void hangup_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct supervisor *s = arg;
+	struct signalfd_siginfo info;
+
+	(void)what;
+	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_code == SI_KERNEL)
+			launcher_signal(s->cfg->launcher, SIGHUP);
+		else if (s->cfg->reload)
+			reload_soon(s->cfg->reload);
+	}
+}
+
+static int watch_hangup(struct supervisor *s)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGHUP);
+	s->hangup_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (s->hangup_fd < 0 || sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return error_set(s->err, errno, "cannot watch for signals");
+	(void)event_assign(&s->hangup, s->cfg->base, s->hangup_fd, EV_READ | EV_PERSIST, hangup_cb,
+			   s);
+	(void)event_add(&s->hangup, NULL);
+	return 0;
+}
+
 static void watch(struct supervisor *s)
 {
 	const struct supervisor_config *cfg = s->cfg;
@@ -153,16 +191,22 @@ static void unwatch(struct supervisor *s)
 	(void)event_del(&s->pidfd);
 	(void)event_del(&s->timer);
 	(void)event_del(&s->drain);
+	if (s->hangup_fd >= 0) {
+		(void)event_del(&s->hangup);
+		(void)close(s->hangup_fd);
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
 		(void)event_del(&s->signal[i]);
 }
 
 int supervisor_run(const struct supervisor_config *cfg, struct error *err)
 {
-	struct supervisor s = { .cfg = cfg, .err = err, .exit_code = LAUNCHER_EXIT_SETUP };
+	struct supervisor s = {
+		.cfg = cfg, .err = err, .exit_code = LAUNCHER_EXIT_SETUP, .hangup_fd = -1
+	};
 
 	watch(&s);
-	if (launcher_release(cfg->launcher, err) < 0) {
+	if (watch_hangup(&s) < 0 || launcher_release(cfg->launcher, err) < 0) {
 		s.failed = true;
 	} else if (event_base_dispatch(cfg->base) < 0) {
 		s.failed = true;

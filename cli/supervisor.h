@@ -12,6 +12,7 @@
 
 struct event_base;
 struct launcher;
+struct reload;
 struct session;
 
 /**
@@ -19,12 +20,14 @@ struct session;
  * @base: the loop that the proxy runs on
  * @launcher: the command, started and not yet released
  * @session: its session; what it still sends when the command has ended is delivered first
+ * @reload: told of a SIGHUP that a process sent; one from the terminal's end goes to the command
  * @timeout: seconds after which the run is killed, 0 for none
  */
 struct supervisor_config {
 	struct event_base *base;
 	struct launcher *launcher;
 	struct session *session;
+	struct reload *reload;
 	unsigned timeout;
 };
 

@@ -1,8 +1,6 @@
 #include "cli/trust.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "cli/statedir.h"
+#include "launcher/digest.h"
 
 #define TRUST_FILE     "trusted"
 #define TRUST_FILE_MAX (1024 * 1024)
@@ -17,22 +16,14 @@
 /* "DIGEST PATH\n", as a line of the file; NULL without SHA-256 or for a path with a newline. */
 static char *line_of(const char *path, const void *text, size_t len, struct error *err)
 {
-	uint8_t md[32];
-	char hex[65];
+	char hex[DIGEST_HEX_SIZE];
 
 	if (strchr(path, '\n')) {
 		(void)error_set(err, 0, "a path with a newline cannot be trusted");
 		return NULL;
 	}
-	if (EVP_Digest(text, len, md, NULL, EVP_sha256(), NULL) != 1) {
-		(void)error_set(err, 0, "SHA-256 failed");
+	if (digest_hex(text, len, hex, err) < 0)
 		return NULL;
-	}
-	for (size_t i = 0; i < sizeof(md); i++) {
-		hex[2 * i] = "0123456789abcdef"[md[i] >> 4];
-		hex[2 * i + 1] = "0123456789abcdef"[md[i] & 15];
-	}
-	hex[64] = '\0';
 	return xasprintf("%s %s\n", hex, path);
 }
 
@@ -78,7 +69,8 @@ static char *without(const char *all, const char *path)
 		const char *end = strchr(all, '\n');
 		size_t len = end ? (size_t)(end - all) + 1 : strlen(all);
 
-		if (len != 65 + n + 1 || strncmp(all + 65, path, n) != 0) {
+		if (len != DIGEST_HEX_SIZE + n + 1 ||
+		    strncmp(all + DIGEST_HEX_SIZE, path, n) != 0) {
 			memcpy(out + o, all, len);
 			o += len;
 		}

@@ -1,0 +1,229 @@
+#include "cli/gate.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "cli/capture.h"
+#include "cli/forwards.h"
+#include "cli/hostaddrs.h"
+#include "cli/layers.h"
+#include "cli/refusals.h"
+#include "cli/reload.h"
+#include "cli/rules.h"
+#include "proxy/audit.h"
+#include "proxy/proxy.h"
+
+struct gate {
+	const struct run_options *options;
+	char *cwd;
+	struct rules rules;
+	const struct policy *policy; /* of @rules; the proxy and the name server look here */
+	struct forwards forwards;
+	uint16_t ports[CAPTURE_PORTS_MAX];
+	struct refusals *refusals;
+	struct audit *audit;
+	struct capture *capture;
+	struct session *session;
+	struct reload *reload;
+};
+
+struct gate *gate_new(const struct run_options *o, const char *cwd, struct error *err)
+{
+	struct gate *g = xcalloc(1, sizeof(*g));
+
+	g->options = o;
+	g->cwd = xstrdup(cwd);
+	g->refusals = refusals_new(o->quiet);
+	if (rules_load(&g->rules, o, cwd, err) < 0 ||
+	    forwards_build(&g->forwards, o, g->rules.policy, err) < 0) {
+		gate_free(g);
+		return NULL;
+	}
+	g->policy = g->rules.policy;
+	return g;
+}
+
+void gate_free(struct gate *g)
+{
+	if (!g)
+		return;
+	if (g->session)
+		session_free(g->session);
+	reload_free(g->reload);
+	capture_free(g->capture);
+	audit_close(g->audit);
+	refusals_free(g->refusals);
+	rules_clear(&g->rules);
+	free(g->cwd);
+	free(g);
+}
+
+struct layers *gate_layers(struct gate *g)
+{
+	return g->rules.layers;
+}
+
+bool gate_captures(const struct gate *g)
+{
+	return !g->options->no_capture &&
+	       layers_flag(g->rules.layers, SETTINGS_CAPTURE) != SETTINGS_NO;
+}
+
+struct session *gate_session(const struct gate *g)
+{
+	return g->session;
+}
+
+struct reload *gate_reload(const struct gate *g)
+{
+	return g->reload;
+}
+
+const struct refusals *gate_refusals(const struct gate *g)
+{
+	return g->refusals;
+}
+
+void gate_plan(struct gate *g, struct netns_plan *out)
+{
+	*out = (struct netns_plan){
+		.capture = gate_captures(g),
+		.ports = g->ports,
+		.nports = capture_ports(g->policy, g->ports),
+		.forwards = g->forwards.port,
+		.nforwards = g->forwards.n,
+	};
+}
+
+static void log_event(const struct proxy_event *ev)
+{
+	char name[TARGET_TEXT_MAX];
+
+	(void)target_format(ev->target, name);
+	if (ev->kind == PROXY_EVENT_CLOSE)
+		log_info("conn=%llx event=close target=%s up=%llu down=%llu reason=%s",
+			 (unsigned long long)ev->conn, name, (unsigned long long)ev->bytes_up,
+			 (unsigned long long)ev->bytes_down, ev->reason ? ev->reason : "-");
+	else
+		log_info("conn=%llx event=%s target=%s via=%s code=%s rule=%s",
+			 (unsigned long long)ev->conn,
+			 ev->decision.verdict == VERDICT_ALLOW ? "allow" : "deny", name,
+			 target_via_name(ev->target->via), policy_code_name(ev->decision.code),
+			 ev->decision.rule ? ev->decision.rule->text : "-");
+}
+
+/* The proxy and the name server tell of a decision or a close. */
+static void event_cb(void *arg, const struct proxy_event *ev)
+{
+	struct gate *g = arg;
+
+	if (g->audit)
+		audit_event(g->audit, ev);
+	if (log_enabled(LOG_LEVEL_INFO))
+		log_event(ev);
+	if (ev->kind == PROXY_EVENT_DECISION && ev->decision.code != CODE_OK)
+		refusals_note(g->refusals, ev->target, &ev->decision);
+}
+
+static bool name_cb(void *arg, const struct addr *dialled, struct hostname *out)
+{
+	const struct gate *g = arg;
+
+	return capture_name(g->capture, dialled, out);
+}
+
+/* A settings file has changed. What is broken changes nothing. */
+static void reload_policy(void *arg)
+{
+	struct gate *g = arg;
+	struct rules next, old = g->rules;
+	struct error err;
+
+	if (rules_load(&next, g->options, g->cwd, &err) < 0) {
+		log_warn("reload: %s; the policy stays as it was", err.msg);
+		return;
+	}
+	g->rules = next;
+	g->policy = next.policy;
+	if (g->options->cut_revoked)
+		session_recheck(g->session);
+	rules_clear(&old);
+	log_info("reload: %zu allowed, %zu denied", policy_count(g->policy, LIST_ALLOW),
+		 policy_count(g->policy, LIST_DENY));
+}
+
+/* The settings files, and the list files of the command line. */
+static int watch_files(struct gate *g, struct event_base *base, struct error *err)
+{
+	size_t n;
+	const char *const *files = layers_files(g->rules.layers, &n);
+	const struct option_values *rules = &g->options->rules;
+	CLEANUP_FREE const char **paths = xcalloc(n + rules->n, sizeof(*paths));
+
+	for (size_t i = 0; i < n; i++)
+		paths[i] = files[i];
+	for (size_t i = 0; i < rules->n; i++) {
+		if (rules->v[i].id == OPT_ALLOW_LIST || rules->v[i].id == OPT_DENY_LIST)
+			paths[n++] = rules->v[i].value;
+	}
+	g->reload = reload_new(base, paths, n, reload_policy, g, err);
+	return g->reload ? 0 : -1;
+}
+
+int gate_open(struct gate *g, const struct outside *outside, struct error *err)
+{
+	const struct session_config cfg = {
+		.policy = &g->policy,
+		.own = hostaddrs_set(outside->own),
+		.event = event_cb,
+		.name = name_cb,
+		.arg = g,
+	};
+
+	if (g->options->audit) {
+		g->audit = audit_open(outside->base, g->options->audit, err);
+		if (!g->audit)
+			return -1;
+	}
+	g->capture = capture_new(outside->base, &g->policy, event_cb, g);
+	g->session = proxy_session(outside->proxy, &cfg);
+	return watch_files(g, outside->base, err);
+}
+
+/* Gives one listener of the namespace to the part that serves it. */
+static int serve_listener(struct gate *g, struct netns_listener *l, struct error *err)
+{
+	int fd = take_fd(&l->fd);
+
+	switch ((enum netns_kind)l->kind) {
+	case NETNS_PROXY:
+		return session_listen(g->session, fd, LISTENER_PROXY, NULL, err);
+	case NETNS_CAPTURE:
+		return session_listen(g->session, fd, LISTENER_CAPTURE, NULL, err);
+	case NETNS_DNS_UDP:
+	case NETNS_DNS_TCP:
+		return capture_listen(g->capture, (enum netns_kind)l->kind, fd, err);
+	case NETNS_FORWARD:
+		if (l->index >= g->forwards.n)
+			break;
+		return session_listen(g->session, fd, LISTENER_FORWARD,
+				      &g->forwards.target[l->index], err);
+	case NETNS_NOTIFY:
+	case NETNS_PUBLISH:
+		break;
+	}
+	(void)close(fd);
+	return error_set(err, 0, "the sandbox sent a descriptor that nobody asked for");
+}
+
+int gate_serve(struct gate *g, struct netns_listener *v, size_t n, struct error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (serve_listener(g, &v[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}

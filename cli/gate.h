@@ -1,0 +1,69 @@
+/*
+ * gate.h - one session's way out: its policy, its listeners, and who is told what it did
+ *
+ * `run` has one gate; `serve` has one for each sandbox that attaches.
+ */
+#ifndef CLI_GATE_H
+#define CLI_GATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "cli/options.h"
+#include "cli/outside.h"
+#include "netns/netns.h"
+#include "policy/policy.h"
+
+struct gate;
+struct layers;
+struct refusals;
+struct reload;
+struct session;
+
+/**
+ * gate_new() - read the settings and build the policy; nothing is opened yet
+ * @o: the options; must outlive the gate
+ * @cwd: where the command starts; copied
+ *
+ * Return: to be freed by gate_free(); NULL with @err.
+ */
+struct gate *gate_new(const struct run_options *o, const char *cwd, struct error *err);
+
+/** gate_free() - closes the session and its listeners; NULL is allowed. */
+void gate_free(struct gate *g);
+
+/**
+ * gate_plan() - the network namespace that the session needs
+ * @out: points into the gate
+ */
+void gate_plan(struct gate *g, struct netns_plan *out);
+
+/** gate_open() - join the proxy: session, name server, audit log, watch on the settings files. */
+int gate_open(struct gate *g, const struct outside *outside, struct error *err);
+
+/**
+ * gate_serve() - serve the listeners of a namespace
+ * @v, @n: each descriptor is taken over, its field becomes -1
+ *
+ * Return: 0, or -1 with @err.
+ */
+int gate_serve(struct gate *g, struct netns_listener *v, size_t n, struct error *err);
+
+/** gate_layers() - the settings files, for what is not about the network. */
+struct layers *gate_layers(struct gate *g);
+
+/** gate_captures() - whether programs that know no proxy are served. */
+bool gate_captures(const struct gate *g);
+
+/** gate_session() - the proxy's session; NULL before gate_open(). */
+struct session *gate_session(const struct gate *g);
+
+/** gate_reload() - ask it to read the policy again; NULL before gate_open(). */
+struct reload *gate_reload(const struct gate *g);
+
+/** gate_refusals() - what was refused so far. */
+const struct refusals *gate_refusals(const struct gate *g);
+
+#endif

@@ -1,0 +1,49 @@
+#include "cli/outside.h"
+
+#include <event2/event.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "cli/hostaddrs.h"
+#include "dns/resolver.h"
+#include "proxy/proxy.h"
+
+static void raise_nofile(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+int outside_open(struct outside *out, const char *const *servers, struct error *err)
+{
+	const struct resolver_config dns = { .servers = servers };
+
+	raise_nofile();
+	(void)signal(SIGPIPE, SIG_IGN);
+	out->base = event_base_new();
+	if (!out->base)
+		return error_set(err, 0, "cannot make an event loop");
+	out->resolver = resolver_new(out->base, &dns, err);
+	if (!out->resolver)
+		return error_wrap(err, "resolver");
+	out->own = hostaddrs_new(out->base, err);
+	if (!out->own)
+		return -1;
+	out->proxy = proxy_new(out->base, out->resolver, err);
+	return out->proxy ? 0 : error_wrap(err, "proxy");
+}
+
+void outside_close(struct outside *out)
+{
+	if (out->proxy)
+		proxy_free(out->proxy);
+	hostaddrs_free(out->own);
+	resolver_free(out->resolver);
+	if (out->base)
+		event_base_free(out->base);
+	*out = (struct outside){ .base = NULL };
+}

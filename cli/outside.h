@@ -1,0 +1,35 @@
+/*
+ * outside.h - what all sessions of a process share: loop, resolver, own addresses, proxy
+ */
+#ifndef CLI_OUTSIDE_H
+#define CLI_OUTSIDE_H
+
+#include "base/error.h"
+
+struct event_base;
+struct hostaddrs;
+struct proxy;
+struct resolver;
+
+/** struct outside - owned parts, in the order of making */
+struct outside {
+	struct event_base *base;
+	struct resolver *resolver;
+	struct hostaddrs *own;
+	struct proxy *proxy;
+};
+
+/**
+ * outside_open() - make the loop and what runs on it
+ * @out: zeroed; release with outside_close() also after a failure
+ * @servers: DNS servers, NULL-terminated, or NULL for /etc/resolv.conf
+ *
+ * Ignores SIGPIPE and raises the soft limit of descriptors to the hard one: each tunnel costs two.
+ * Return: 0, or -1 with @err.
+ */
+int outside_open(struct outside *out, const char *const *servers, struct error *err);
+
+/** outside_close() - everything that was made. */
+void outside_close(struct outside *out);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * reload.h - notice that the policy should be read again: SIGHUP, or a settings file has changed
+ */
+#ifndef CLI_RELOAD_H
+#define CLI_RELOAD_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+struct event_base;
+struct reload;
+
+/** typedef reload_cb - something has changed; called from the loop, once for a burst of changes */
+typedef void reload_cb(void *arg);
+
+/**
+ * reload_new() - watch files
+ * @paths, @n: files to watch, which need not exist yet; the directories that they are in are
+ *             watched too, so that a file that is replaced by rename is seen
+ *
+ * A directory that does not exist is not watched. Return: to be freed by reload_free(); NULL with
+ * @err.
+ */
+struct reload *reload_new(struct event_base *base, const char *const *paths, size_t n,
+			  reload_cb *cb, void *arg, struct error *err);
+
+/** reload_soon() - as if a file had changed. */
+void reload_soon(struct reload *r);
+
+/** reload_free() - NULL is allowed. */
+void reload_free(struct reload *r);
+
+#endif

@@ -1,0 +1,158 @@
+/*
+ * why.c - `sbx-net why HOST[:PORT]` and `sbx-net check [FILE]...`: the policy without a run
+ *
+ * Both build the policy by the very calls of `run`, so that they cannot disagree with the proxy.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/rules.h"
+#include "launcher/launcher.h"
+#include "policy/lint.h"
+#include "policy/policy.h"
+#include "policy/refusal.h"
+
+#define WHY_PORT      443 /* of a HOST without a port */
+#define EXIT_REFUSED  1
+#define EXIT_WARNINGS 1
+#define EXIT_BROKEN   2
+
+static int load(struct rules *r, const struct run_options *o, struct error *err)
+{
+	CLEANUP_FREE char *cwd = realpath(".", NULL);
+
+	return rules_load(r, o, cwd ? cwd : ".", err);
+}
+
+static void print_rule(const struct rule *r)
+{
+	char text[512], file[1024];
+
+	if (!r)
+		return;
+	log_escape(text, sizeof(text), r->text, strlen(r->text));
+	log_escape(file, sizeof(file), r->file, strlen(r->file));
+	if (r->line)
+		printf("rule: %s (%s:%u)\n", text, file, r->line);
+	else
+		printf("rule: %s (%s)\n", text, file);
+}
+
+static int explain(const struct policy *p, const struct target *t)
+{
+	char text[REFUSAL_MAX], name[TARGET_TEXT_MAX];
+	struct decision d;
+
+	policy_decide(p, t, &d);
+	if (d.verdict == VERDICT_ALLOW)
+		printf("allowed %s\n", target_format(t, name));
+	else if (d.verdict == VERDICT_ASK)
+		printf("asked about %s (on no list)\n", target_format(t, name));
+	else
+		printf("%s\n", refusal_format(t, &d, text));
+	print_rule(d.rule);
+	printf("code: %s\n", policy_code_name(d.code));
+	if (d.verdict == VERDICT_ALLOW && !target_is_literal(t))
+		printf("addresses: judged when the name is resolved; those of this machine, "
+		       "metadata and private ones are refused\n");
+	return d.verdict == VERDICT_ALLOW ? 0 : EXIT_REFUSED;
+}
+
+static int parse_target(const char *word, struct target *t)
+{
+	enum target_parse rc = target_parse_authority(word, strlen(word), WHY_PORT, t);
+	char text[256];
+
+	t->via = VIA_CONNECT;
+	if (rc == TARGET_OK)
+		return 0;
+	fprintf(stderr, "sbx-net: why: '%s' is no HOST[:PORT]: %s\n",
+		log_escape(text, sizeof(text), word, strlen(word)),
+		rc == TARGET_BAD_PORT ? "bad port" : "bad host");
+	return -1;
+}
+
+static int why(const struct run_options *o)
+{
+	struct rules r = { .layers = NULL };
+	struct target t = { .port = 0 };
+	struct error err;
+	int status;
+
+	if (o->ncommand != 1) {
+		fprintf(stderr, "sbx-net: usage: sbx-net why [OPTION]... HOST[:PORT]\n");
+		return OPTIONS_EXIT_USAGE;
+	}
+	if (parse_target(o->command[0], &t) < 0)
+		return OPTIONS_EXIT_USAGE;
+	if (load(&r, o, &err) < 0) {
+		fprintf(stderr, "sbx-net: %s\n", err.msg);
+		status = LAUNCHER_EXIT_SETUP;
+	} else {
+		status = explain(r.policy, &t);
+	}
+	rules_clear(&r);
+	return status;
+}
+
+int why_main(int argc, char **argv)
+{
+	struct run_options o;
+	int status;
+
+	run_options_init(&o);
+	status = command_options(&o, "why", argc, argv);
+	if (status < 0)
+		status = why(&o);
+	run_options_clear(&o);
+	return status;
+}
+
+static void on_lint(void *arg, const struct lint *warning)
+{
+	(void)arg;
+	printf("%s\n", warning->text);
+}
+
+/* Loads what the options and the FILEs say; the FILEs count as --policy. */
+static int check(struct run_options *o)
+{
+	struct rules r = { .layers = NULL };
+	struct error err;
+	size_t warnings;
+	int status = 0;
+
+	for (size_t i = 0; i < o->ncommand; i++)
+		options_add_rule(o, OPT_POLICY, o->command[i]);
+	if (load(&r, o, &err) < 0) {
+		fprintf(stderr, "sbx-net: %s\n", err.msg);
+		status = EXIT_BROKEN;
+	} else {
+		warnings = lint_policy(r.policy, on_lint, NULL);
+		printf("%zu allowed, %zu denied, %zu warning%s\n",
+		       policy_count(r.policy, LIST_ALLOW), policy_count(r.policy, LIST_DENY),
+		       warnings, warnings == 1 ? "" : "s");
+		if (o->strict && warnings)
+			status = EXIT_WARNINGS;
+	}
+	rules_clear(&r);
+	return status;
+}
+
+int check_main(int argc, char **argv)
+{
+	struct run_options o;
+	int status;
+
+	run_options_init(&o);
+	status = command_options(&o, "check", argc, argv);
+	if (status < 0)
+		status = check(&o);
+	run_options_clear(&o);
+	return status;
+}
