@@ -78,6 +78,8 @@ NAMES = {
     "deny.example": [v4(66)],
     "x.deny.example": [v4(66)],
     "pkg.example": [v4(40)],
+    "pg.example": [v4(54)],
+    "redis.example": [v4(63)],
     "later.example": ["51.15.20.1"],  # not an address of anything, until a test adds it
     "good.example.corp.test": [v4(66)],
     "intranet.corp.test": [v4(66)],
