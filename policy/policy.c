@@ -204,17 +204,36 @@ static const struct addr loopback_addr[] = {
 	{ AF_INET6, { [15] = 1 } },
 };
 
-/* A name of this machine is listed by itself (no "*" counts), or by the loopback address. */
-static bool local_name_listed(const struct policy *p, const struct hostname *h, uint16_t port)
+/*
+ * The entry that names a name of this machine: itself, or a wildcard over such names (*.localhost).
+ * "*" and *.localdomain mean other hosts.
+ */
+static const struct rule *listed_local(const struct policy *p, const struct hostname *h,
+				       uint16_t port)
 {
+	struct ruleset_query exact = { .kinds = RULESET_KIND(PATTERN_HOST) };
 	struct ruleset_query q = { .kinds = RULESET_NAMES };
+	const struct rule *r = listed_name(p, h, port, &exact);
+	struct pattern pattern;
 
-	if (listed_name(p, h, port, &q))
-		return true;
-	for (size_t i = 0; i < ARRAY_SIZE(loopback_addr); i++)
-		if (listed_addr(p, &loopback_addr[i], port, &exact_addr_query))
-			return true;
-	return false;
+	if (r)
+		return r;
+	r = listed_name(p, h, port, &q); /* the most specific: wider ones are less local */
+	if (!r || pattern_parse(r->text, strlen(r->text), &pattern, NULL) ||
+	    !hostname_is_local(&pattern.host))
+		return NULL;
+	return r;
+}
+
+/* The entry that opens a name of this machine: its own, or that of the loopback address. */
+static const struct rule *opened_local(const struct policy *p, const struct hostname *h,
+				       uint16_t port)
+{
+	const struct rule *r = listed_local(p, h, port);
+
+	for (size_t i = 0; !r && i < ARRAY_SIZE(loopback_addr); i++)
+		r = listed_addr(p, &loopback_addr[i], port, &exact_addr_query);
+	return r;
 }
 
 /* A metadata name is open only where an address behind such names is listed. */
@@ -242,7 +261,7 @@ static enum code never(const struct policy *p, const struct target *t)
 	if (t->port == 0 && t->via != VIA_DNS)
 		return CODE_BAD_PORT;
 	if (!target_is_literal(t)) {
-		if (hostname_is_local(&t->host) && !local_name_listed(p, &t->host, t->port))
+		if (hostname_is_local(&t->host) && !opened_local(p, &t->host, t->port))
 			return CODE_LOOPBACK;
 		if (hostname_is_metadata(&t->host) && !metadata_listed(p, t->port))
 			return CODE_METADATA;
@@ -288,13 +307,10 @@ static const struct rule *allowed(const struct policy *p, const struct target *t
 	enum addr_class class;
 	const struct rule *r;
 
-	if (!target_is_literal(t)) {
-		r = listed_name(p, &t->host, t->port, &allow_query);
-		/* localhost is open where 127.0.0.1 or ::1 is */
-		for (size_t i = 0; !r && hostname_is_local(&t->host) && i < 2; i++)
-			r = listed_addr(p, &loopback_addr[i], t->port, &exact_addr_query);
-		return r;
-	}
+	if (!target_is_literal(t) && hostname_is_local(&t->host))
+		return opened_local(p, &t->host, t->port);
+	if (!target_is_literal(t))
+		return listed_name(p, &t->host, t->port, &allow_query);
 	class = addr_classify(&t->addr);
 	r = opened(p, &t->addr, t->port, class);
 	if (!r && class == ADDR_PUBLIC)
@@ -357,9 +373,7 @@ static bool is_own(const struct addr_set *own, const struct addr *a)
 static enum code vet_local_name(const struct policy *p, const struct target *t,
 				const struct addr *a)
 {
-	struct ruleset_query q = { .kinds = RULESET_NAMES };
-
-	if (!listed_name(p, &t->host, t->port, &q))
+	if (!listed_local(p, &t->host, t->port))
 		return CODE_LOOPBACK;
 	for (size_t i = 0; i < ARRAY_SIZE(loopback_addr); i++)
 		if (addr_equal(a, &loopback_addr[i]))

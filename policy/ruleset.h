@@ -4,7 +4,8 @@
  * A name is looked up whole and then by each of its suffixes; an address once for each prefix
  * length that some entry uses. The cost does not depend on the number of entries. Entries are a
  * few machine words each in one array, their texts lie in an arena, so that a million of them
- * load in about a second and fit into 64 MiB.
+ * load in about a second and fit into 64 MiB. Lookups remember which entries they reported, so that
+ * a list belongs to one thread, const as it is.
  */
 #ifndef POLICY_RULESET_H
 #define POLICY_RULESET_H

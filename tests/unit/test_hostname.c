@@ -187,6 +187,24 @@ static void test_parse_lengths(void **state)
 	assert_int_equal(parse(text, 300, &h), HOSTNAME_BAD);
 }
 
+/* H-026: a host of a mebibyte is refused by its length alone. */
+static void test_parse_rejects_huge_hosts(void **state)
+{
+	static char text[1 << 20];
+	struct hostname h;
+
+	(void)state;
+	memset(text, 'a', sizeof(text));
+	for (size_t i = 1; i < sizeof(text); i += 2)
+		text[i] = '.';
+	assert_int_equal(parse(text, 65536, &h), HOSTNAME_BAD);
+	assert_int_equal(parse(text, sizeof(text), &h), HOSTNAME_BAD);
+	text[0] = '[';
+	text[sizeof(text) - 1] = ']';
+	assert_int_equal(parse(text, sizeof(text), &h), HOSTNAME_BAD);
+	assert_int_equal(parse(text + 2, 251, &h), HOSTNAME_NAME);
+}
+
 /* numbers that some parser takes for an address. */
 static void test_parse_rejects_numeric_spellings(void **state)
 {
@@ -378,6 +396,7 @@ int main(void)
 		cmocka_unit_test(test_parse_makes_one_form),
 		cmocka_unit_test(test_parse_ignores_the_locale),
 		cmocka_unit_test(test_parse_lengths),
+		cmocka_unit_test(test_parse_rejects_huge_hosts),
 		cmocka_unit_test(test_parse_rejects_numeric_spellings),
 		cmocka_unit_test(test_parse_recognises_literals),
 		cmocka_unit_test(test_parse_rejects_broken_literals),

@@ -354,6 +354,7 @@ static void test_decide_names_of_this_machine(void **state)
 	static const struct lists name = { .allow = { "localhost:3000", "*.localhost:4000" } };
 	static const struct lists addrs = { .allow = { "127.0.0.1:3000" } };
 	static const struct lists deny = { .allow = { "localhost" }, .deny = { "localhost:22" } };
+	static const struct lists lan = { .allow = { "*.localdomain" } };
 	static const struct lists meta = { .allow = { "metadata.google.internal", "*" } };
 	static const struct lists open = { .allow = { "metadata.google.internal",
 						      "169.254.169.254:80" } };
@@ -385,6 +386,11 @@ static void test_decide_names_of_this_machine(void **state)
 		{ "", "localhost:80", VERDICT_ALLOW, CODE_OK },
 		{ "", "localhost:22", VERDICT_DENY, CODE_DENIED },
 	};
+	static const struct row in_lan[] = {
+		{ "", "localhost.localdomain:80", VERDICT_DENY, CODE_LOOPBACK },
+		{ "", "a.localhost.localdomain:80", VERDICT_DENY, CODE_LOOPBACK },
+		{ "", "nas.localdomain:80", VERDICT_ALLOW, CODE_OK },
+	};
 	static const struct row in_meta[] = {
 		{ "", "metadata.google.internal:80", VERDICT_DENY, CODE_METADATA },
 	};
@@ -398,6 +404,7 @@ static void test_decide_names_of_this_machine(void **state)
 	CHECK(&name, in_name);
 	CHECK(&addrs, in_addrs);
 	CHECK(&deny, in_deny);
+	CHECK(&lan, in_lan);
 	CHECK(&meta, in_meta);
 	CHECK(&open, in_open);
 }
@@ -718,6 +725,7 @@ static void test_vet_names_of_this_machine(void **state)
 		{ "localhost:3000", "93.184.216.34", CODE_NOT_LISTED },
 		{ "localhost:3000", "10.0.0.1", CODE_NOT_LISTED },
 		{ "localhost:3001", "127.0.0.1", CODE_LOOPBACK },
+		{ "localhost.localdomain:3000", "127.0.0.1", CODE_LOOPBACK },
 		{ "other.example:3000", "127.0.0.1", CODE_LOOPBACK },
 	};
 	static const struct vet_row in_addr[] = {
