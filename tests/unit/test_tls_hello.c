@@ -294,6 +294,8 @@ static void test_parse_rejects_what_is_no_hello(void **state)
 	(void)state;
 	assert_raw("Q-086", "GET / HTTP/1.1\r\n", "bad");
 	assert_raw("Q-086", "SSH-2.0-x\r\n", "bad");
+	assert_raw("Q-086", "\x17", "bad"); /* at the first byte that is wrong */
+	assert_raw("Q-086", "\x16\x02", "bad");
 	assert_raw("Q-086", "\x80\x2e\x01\x03\x01", "bad");
 	assert_raw("Q-086", "\x15\x03\x01\x00\x02\x01\x00", "bad");
 	assert_raw("Q-086", "\x16\x02\x01", "bad");
