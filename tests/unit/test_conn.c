@@ -251,9 +251,6 @@ static void test_early_data_arrives_once(void **state)
 		assert_memory_equal(r.bytes + i, "early-data+late", 15);
 }
 
-/* While nobody has answered, no byte and no connection; more than the bound is not read. */
-static void test_ask_holds_the_connection(void **state);
-
 static void answer_job(struct world *w, void *arg)
 {
 	struct decision d = { .verdict = *(enum verdict *)arg, .code = CODE_OK };
@@ -285,6 +282,7 @@ static int ask_for(struct world *w, struct origin *o)
 	return fd;
 }
 
+/* While nobody has answered: no byte, no connection. */
 static void test_ask_holds_the_connection(void **state)
 {
 	struct world *w = *state;
@@ -304,6 +302,111 @@ static void test_ask_holds_the_connection(void **state)
 	eventually(received(&r) == 5);
 	close(fd);
 	origin_stop(o);
+}
+
+struct upload {
+	int fd;
+	uint64_t n;
+	_Atomic uint64_t sent;
+};
+
+static void *upload(void *arg)
+{
+	struct upload *u = arg;
+	char buf[4096];
+
+	while (u->sent < u->n) {
+		for (size_t i = 0; i < sizeof(buf); i++)
+			buf[i] = (char)pattern_byte(u->sent + i);
+		if (!send_all(u->fd, buf, sizeof(buf)))
+			break;
+		u->sent += sizeof(buf);
+	}
+	shutdown(u->fd, SHUT_WR);
+	return NULL;
+}
+
+static void hash_all(int fd, void *arg)
+{
+	_Atomic uint64_t *out = arg;
+	uint64_t h = FNV_START;
+	uint8_t buf[65536];
+	ssize_t n;
+
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0)
+		h = fnv(h, buf, (size_t)n);
+	if (n == 0)
+		*out = h;
+	close(fd);
+}
+
+/* a held client can fill the early buffer and its own socket, not our memory. */
+static void test_early_data_is_bounded_and_whole(void **state)
+{
+	struct world *w = *state;
+	_Atomic uint64_t hash = 0;
+	struct origin *o = origin_start(hash_all, &hash);
+	struct upload u = { .n = 64u << 20 };
+	enum verdict verdict = VERDICT_ALLOW;
+	uint64_t before;
+	pthread_t t;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	u.fd = ask_for(w, o);
+	assert_int_equal(pthread_create(&t, NULL, upload, &u), 0);
+	do {
+		before = u.sent;
+		(void)usleep(200000);
+	} while (u.sent != before);
+	assert_true(before < 16u << 20); /* socket buffers, and 64 KiB of ours */
+	u.n = (before | 4095) + 1 + (1u << 20);
+	world_call(w, answer_job, &verdict);
+	pthread_join(t, NULL);
+	assert_int_equal(read_answer(u.fd, IN_CONNECT), 0);
+	eventually(hash != 0);
+	assert_true(hash == pattern_hash(u.sent));
+	close(u.fd);
+	origin_stop(o);
+}
+
+static void test_early_data_of_a_refused_client_is_dropped(void **state)
+{
+	struct world *w = *state;
+	struct received r = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct origin *o = origin_start(collect, &r);
+	enum verdict verdict = VERDICT_DENY;
+	char reply[4096];
+	int fd;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	fd = ask_for(w, o);
+	assert_true(send_pattern(fd, 50000));
+	world_call(w, answer_job, &verdict);
+	assert_true(recv_rest(fd, reply, sizeof(reply)) > 0); /* whole, and no reset */
+	assert_ptr_equal(strstr(reply, "HTTP/1.1 403 "), reply);
+	close(fd);
+	eventually(world_nconns(w) == 0);
+	assert_int_equal(atomic_load(&o->accepts), 0);
+	origin_stop(o);
+}
+
+/* the time is for the whole head, not for each byte. */
+static void test_head_that_trickles_is_cut_off(void **state)
+{
+	struct world *w = *state;
+	static const char head[] = "CONNECT example.com:443 HTTP/1.1\r\nX: ";
+	char reply[4096] = "";
+	int fd = dial_port(w->port);
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	size_t sent = 0;
+
+	while (poll(&pfd, 1, 500) == 0 && sent < sizeof(head) - 1)
+		assert_true(send_all(fd, head + sent++, 1));
+	assert_true(sent < sizeof(head) - 1);
+	assert_true(recv_rest(fd, reply, sizeof(reply)) > 0);
+	assert_ptr_equal(strstr(reply, "HTTP/1.1 408 "), reply);
+	close(fd);
+	eventually(world_nconns(w) == 0);
 }
 
 static void test_ask_answered_no_is_refused(void **state)
@@ -467,6 +570,9 @@ int main(void)
 		T(test_request_behind_a_refused_connect_is_not_served),
 		T(test_early_data_arrives_once),
 		T(test_ask_holds_the_connection),
+		T(test_early_data_is_bounded_and_whole),
+		T(test_early_data_of_a_refused_client_is_dropped),
+		T(test_head_that_trickles_is_cut_off),
 		T(test_ask_answered_no_is_refused),
 		T(test_ask_is_withdrawn_when_the_client_leaves),
 		T(test_session_free_resets_what_lives),

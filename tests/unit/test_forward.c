@@ -114,9 +114,59 @@ static bool answer_special(int fd, struct http_origin *h, const char *head)
 	if (strncmp(head, "GET /big ", 9) == 0)
 		return say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 3000007\r\n\r\n") &&
 		       send_pattern(fd, 3000007);
+	if (strncmp(head, "GET /endless ", 13) == 0) {
+		static const char piece[65536];
+
+		(void)say(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+		while (say(fd, "10000\r\n") && send_all(fd, piece, sizeof(piece)) &&
+		       say(fd, "\r\n"))
+			atomic_fetch_add(&h->go, 1);
+		return false;
+	}
 	if (strncmp(head, "HEAD ", 5) == 0)
 		return say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 12345\r\n\r\n");
 	return say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+}
+
+/* Takes a long body apart and answers how many bytes it had and their hash. */
+static bool upload(int fd, const char *head)
+{
+	const char *length = strstr(head, "\r\nContent-Length: ");
+	uint64_t left = length ? (uint64_t)atoll(length + 18) : 0, total = 0, hash = FNV_START;
+	static _Thread_local uint8_t buf[32768];
+	char line[32], reply[256], text[64];
+
+	for (;;) {
+		if (!length) {
+			size_t n = 0;
+
+			while (n + 1 < sizeof(line) && recv(fd, line + n, 1, 0) == 1)
+				if (line[n++] == '\n')
+					break;
+			line[n] = '\0';
+			left = strtoull(line, NULL, 16);
+		}
+		total += left;
+		while (left > 0) {
+			size_t k = left < sizeof(buf) ? (size_t)left : sizeof(buf);
+
+			if (!recv_all(fd, buf, k))
+				return false;
+			hash = fnv(hash, buf, k);
+			left -= k;
+		}
+		if (length || strcmp(line, "0\r\n") == 0)
+			break;
+		if (!recv_all(fd, line, 2))
+			return false;
+	}
+	if (!length && !recv_all(fd, line, 2))
+		return false;
+	(void)snprintf(text, sizeof(text), "%llu %llx", (unsigned long long)total,
+		       (unsigned long long)hash);
+	(void)snprintf(reply, sizeof(reply), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s",
+		       strlen(text), text);
+	return say(fd, reply);
 }
 
 static void serve(int fd, void *arg)
@@ -129,6 +179,15 @@ static void serve(int fd, void *arg)
 		const char *length = strstr(head, "\r\nContent-Length: ");
 		size_t n = length ? (size_t)atol(length + 18) : 0;
 
+		if (strncmp(head, "PUT /upload ", 12) == 0) {
+			more = upload(fd, head);
+			continue;
+		}
+		if (strncmp(head, "PUT /too-much ", 14) == 0) {
+			(void)say(fd, "HTTP/1.1 413 Too Much\r\nConnection: close\r\n"
+				      "Content-Length: 4\r\n\r\nmuch");
+			break;
+		}
 		if (strstr(head, "\r\nExpect: 100-continue\r\n"))
 			(void)say(fd, "HTTP/1.1 100 Continue\r\n\r\n");
 		if (strstr(head, "\r\nTransfer-Encoding: chunked\r\n"))
@@ -564,6 +623,97 @@ static void test_long_body_is_whole(void **state)
 	free(h);
 }
 
+static bool send_chunked_pattern(int fd, uint64_t n)
+{
+	uint8_t buf[5000];
+	char line[32];
+
+	for (uint64_t off = 0; off < n;) {
+		size_t k = off % 7919 + 1;
+
+		k = k < sizeof(buf) ? k : sizeof(buf);
+		k = n - off < k ? (size_t)(n - off) : k;
+		for (size_t i = 0; i < k; i++)
+			buf[i] = pattern_byte(off + i);
+		(void)snprintf(line, sizeof(line), "%zx\r\n", k);
+		if (!say(fd, line) || !send_all(fd, buf, k) || !say(fd, "\r\n"))
+			return false;
+		off += k;
+	}
+	return say(fd, "0\r\n\r\n");
+}
+
+static void test_long_uploads_are_whole(void **state)
+{
+	enum { N = 5000011 };
+	struct world *w = *state;
+	struct http_origin *h = http_origin_new();
+	struct origin *o = origin_start(serve, h);
+	char head[4096], body[64], expect[64], length[64];
+	int fd = dial_port(w->port);
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	(void)snprintf(expect, sizeof(expect), "%d %llx", N, (unsigned long long)pattern_hash(N));
+	(void)snprintf(length, sizeof(length), "Content-Length: %d\r\n", N);
+	for (int chunked = 0; chunked < 2; chunked++) {
+		ask_for(fd, o->port, "PUT", "/upload",
+			chunked ? "Transfer-Encoding: chunked\r\n" : length);
+		assert_true(chunked ? send_chunked_pattern(fd, N) : send_pattern(fd, N));
+		assert_int_equal(read_response(fd, head, sizeof(head), body, sizeof(body)), 200);
+		assert_string_equal(body, expect);
+	}
+	assert_int_equal(atomic_load(&o->accepts), 1);
+	close(fd);
+	origin_stop(o);
+	free(h);
+}
+
+/* The server answers before the body has come and closes: the answer arrives. */
+static void test_answer_in_the_middle_of_an_upload_arrives(void **state)
+{
+	struct world *w = *state;
+	struct http_origin *h = http_origin_new();
+	struct origin *o = origin_start(serve, h);
+	char head[4096], body[64];
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	for (int i = 0; i < 10; i++) {
+		int fd = dial_port(w->port);
+
+		ask_for(fd, o->port, "PUT", "/too-much", "Content-Length: 900000\r\n");
+		(void)send_pattern(fd, 900000);
+		assert_int_equal(read_response(fd, head, sizeof(head), body, sizeof(body)), 413);
+		assert_string_equal(body, "much");
+		close(fd);
+	}
+	eventually(world_nconns(w) == 0);
+	origin_stop(o);
+	free(h);
+}
+
+static void test_reader_that_stops_holds_the_server_back(void **state)
+{
+	struct world *w = *state;
+	struct http_origin *h = http_origin_new();
+	struct origin *o = origin_start(serve, h);
+	char head[4096];
+	int fd = dial_port(w->port);
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	ask_for(fd, o->port, "GET", "/endless", "");
+	assert_true(recv_head(fd, head, sizeof(head)) > 0);
+	for (int before = -1; before != atomic_load(&h->go);) {
+		before = atomic_load(&h->go);
+		(void)usleep(200000);
+	}
+	assert_true(atomic_load(&h->go) > 0);
+	assert_true(atomic_load(&h->go) < 40 * 16); /* pieces of 64 KiB */
+	close_reset(fd);
+	eventually(world_nconns(w) == 0);
+	origin_stop(o);
+	free(h);
+}
+
 static void test_head_has_no_body(void **state)
 {
 	struct world *w = *state;
@@ -622,6 +772,9 @@ int main(void)
 		T(test_websocket_becomes_a_tunnel),
 		T(test_refused_websocket_is_no_tunnel),
 		T(test_long_body_is_whole),
+		T(test_long_uploads_are_whole),
+		T(test_answer_in_the_middle_of_an_upload_arrives),
+		T(test_reader_that_stops_holds_the_server_back),
 		T(test_head_has_no_body),
 		T(test_half_closed_client_gets_its_answer),
 	};
