@@ -65,9 +65,9 @@ class Statuses(WorldCase):
 
     def test_bad_pattern(self):  # H-051, H-052
         canary = os.path.join(self.w.ws, "ran")
-        for pattern in ("**", "*.", "*.*.x.org", "foo*.x.org", "*foo.x.org", "x.*.org",
-                        "https://x.org", "x.org/", "user@x.org", " x.org ", "x.org:0", "x.org:",
-                        "x.org:65536", "x.org:http", "x.org:20-10", "0x7f.1", "1.2.3.04", "[::1",
+        for pattern in ("**", "*.", "*.*.x.test", "foo*.x.test", "*foo.x.test", "x.*.org",
+                        "https://x.test", "x.test/", "user@x.test", " x.test ", "x.test:0", "x.test:",
+                        "x.test:65536", "x.test:http", "x.test:20-10", "0x7f.1", "1.2.3.04", "[::1",
                         "10.0.0.1/8", "10.0.0.0/33", "a..b.org", "x" * 64 + ".org", "m\u00fc.org"):
             for option in ("-a", "-d"):
                 with self.subTest(pattern, option=option):
@@ -76,8 +76,8 @@ class Statuses(WorldCase):
                     if pattern.isascii() and pattern.strip():
                         self.assertIn(pattern.strip(), done.stderr)
                     self.assertFalse(os.path.exists(canary))
-        for pattern in ("x.org", "*.x.org", "**.x.org", "*", "1.2.3.4", "[2a01::1]:443",
-                        "10.0.0.0/8", "x.org:1-65535", "x.org:80,443", "X.ORG.", "foo_bar.org"):
+        for pattern in ("x.test", "*.x.test", "**.x.test", "*", "1.2.3.4", "[2a01::1]:443",
+                        "10.0.0.0/8", "x.test:1-65535", "x.test:80,443", "X.TEST.", "foo_bar.org"):
             with self.subTest(pattern, twin=True):
                 self.assertEqual(self.status(["-a", pattern], ["true"]).returncode, 0)
 
@@ -87,7 +87,7 @@ class Statuses(WorldCase):
         canary = os.path.join(self.w.ws, "ran")
         for name, text in (("missing.json", None), ("empty.json", ""), ("bad.json", "{\n x"),
                            ("nul.json", "{}\0"), ("type.json", "[]"),
-                           ("kind.json", '{"network": {"allowedDomains": "x.org"}}'),
+                           ("kind.json", '{"network": {"allowedDomains": "x.test"}}'),
                            ("pat.json", '{"network": {"allowedDomains": ["*foo.org"]}}')):
             with self.subTest(name):
                 path = os.path.join(self.w.ws, name)

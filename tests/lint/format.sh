@@ -13,10 +13,9 @@ for name in clang-format-14 clang-format; do
 done
 [ "$tool" ] || skip 'clang-format 14 is not installed'
 
-while IFS= read -rd '' file; do
-	case $file in
-	*.c | *.h) $tool --dry-run -Werror "$root/$file" 2>/dev/null ||
-		fail "$file: run clang-format -i on it" ;;
-	esac
-done < <(sources)
+cd "$root" || exit 1
+while IFS= read -r file; do
+	fail "$file: run clang-format -i on it"
+done < <(sources | grep -z '\.[ch]$' | xargs -0 $tool --dry-run 2>&1 |
+	sed -nE 's/^([^: ]+):[0-9]+:[0-9]+: .*/\1/p' | sort -u)
 finish

@@ -6,7 +6,7 @@ set -u
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-allowed='(.*\.)?(example|test|invalid|localhost|internal|lan|local|arpa)'
+allowed='(.*\.)?(example|ex|test|invalid|localhost|internal|lan|local|arpa)'
 allowed+='|(.*\.)?example\.(com|org|net)'
 allowed+='|github\.com|www\.rfc-editor\.org|(www|docs|git)\.kernel\.org|man7\.org|www\.apache\.org'
 allowed+='|www\.w3\.org|json-schema\.org|docs\.oasis-open\.org|publicsuffix\.org|no-color\.org'

@@ -5,110 +5,111 @@ set -u
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-declare -A ours=(
-	[base]='base'
-	[policy]='base policy'
-	[netns]='base netns'
-	[launcher]='base policy netns launcher'
-	[dns]='base policy dns'
-	[proxy]='base policy dns proxy'
-	[cli]='base policy netns launcher dns proxy cli'
-)
-declare -A external=(
-	[base]=''
-	[policy]='jansson\.h'
-	[netns]=''
-	[launcher]='seccomp\.h|sys/capability\.h|openssl/.*'
-	[dns]='event2/.*|ares\.h'
-	[proxy]='event2/.*|openssl/.*'
-	[cli]='event2/.*'
-)
-# What libc and the kernel's headers give to everybody. A header that is in neither list is asked
-# about once, here.
-libc='(assert|ctype|dirent|endian|errno|fcntl|fnmatch|getopt|glob|grp|ifaddrs|inttypes|limits|locale'
+# What libc and the kernel's headers give to everybody. A header that is in no list is asked about
+# once, here.
+libc='assert|ctype|dirent|endian|errno|fcntl|fnmatch|getopt|glob|grp|ifaddrs|inttypes|limits|locale'
 libc+='|mntent|netdb|poll|pty|pwd|sched|search|signal|spawn|stdarg|stdalign|stdatomic|stdbool|stddef'
 libc+='|stdint|stdio|stdlib|stdnoreturn|string|strings|syslog|termios|time|unistd|utmp|elf|link'
 libc+='|byteswap|arpa/[a-z]+|net/if|net/route|netinet/[a-z0-9_]+|linux/[a-z0-9_/]+|asm/[a-z_]+'
-libc+='|sys/[a-z_]+)\.h'
+libc+='|sys/[a-z_]+'
 
-# includes FILE: "LINE KIND HEADER", KIND being < or "
-includes() {
-	sed -nE '/^[[:space:]]*#[[:space:]]*include/{=;p}' "$1" | paste - - |
-		sed -E 's/^([0-9]+)\t[[:space:]]*#[[:space:]]*include[[:space:]]*([<"])([^>"]*).*/\1 \2 \3/'
+# Prints a line for each fault; the files are its arguments, "DIR/NAME.c" or "DIR/NAME.h".
+check() {
+	awk -v libc="^($libc)[.]h\$" '
+	BEGIN {
+		ours["base"] = "base"
+		ours["policy"] = "base policy"
+		ours["netns"] = "base netns"
+		ours["launcher"] = "base policy netns launcher"
+		ours["dns"] = "base policy dns"
+		ours["proxy"] = "base policy dns proxy"
+		ours["cli"] = "base policy netns launcher dns proxy cli"
+		external["policy"] = "^jansson[.]h$"
+		external["launcher"] = "^(seccomp[.]h|sys/capability[.]h|openssl/.*)$"
+		external["dns"] = "^(event2/.*|ares[.]h)$"
+		external["proxy"] = "^(event2/.*|openssl/.*)$"
+		external["cli"] = "^event2/.*$"
+		for (i = 1; i < ARGC; i++)
+			exists[ARGV[i]] = 1
+	}
+
+	function fault(text) {
+		printf "%s:%d: %s\n", FILENAME, FNR, text
+	}
+
+	function end_of_file() {
+		if (file ~ /[.]h$/ && !guarded && !list)
+			printf "%s: no guard %s\n", file, guard
+	}
+
+	FNR == 1 {
+		end_of_file()
+		file = FILENAME
+		dir = stem = guard = file
+		sub("/.*", "", dir)
+		sub("[.][ch]$", "", stem)
+		guard = toupper(stem) "_H"
+		gsub("[/-]", "_", guard)
+		guarded = list = included = 0
+	}
+
+	# a list that is meant to be included again and again says so
+	/^\/\* No include guard: .*\*\/$/ { list = 1 }
+
+	$0 == "#ifndef " guard { guarded = 1 }
+
+	/^[ \t]*#[ \t]*include/ {
+		kind = $0
+		sub(/^[ \t]*#[ \t]*include[ \t]*/, "", kind)
+		header = substr(kind, 2)
+		sub(/[>"].*/, "", header)
+		kind = substr(kind, 1, 1)
+		if (!included++ && file ~ /[.]c$/ && (stem ".h" in exists) && header != stem ".h")
+			fault("its own header does not come first")
+		if (kind == "\"") {
+			from = header
+			sub("/.*", "", from)
+			if (header !~ /\//)
+				fault("\"" header "\" is not written from the root")
+			else if (index(" " ours[dir] " ", " " from " ") == 0)
+				fault(dir "/ may not include " header " (only: " ours[dir] ")")
+			else if (!(header in exists))
+				fault("there is no " header)
+		} else if (!(dir in external && header ~ external[dir]) &&
+			   (header == "sys/capability.h" || header !~ libc))
+			fault(dir "/ may not include <" header ">")
+	}
+
+	END { end_of_file() }
+	' "$@"
 }
 
-# check_ours WHERE DIR HEADER
-check_ours() {
-	case " ${ours[$2]} " in
-	*" ${3%%/*} "*) [ -e "$root/$3" ] || fail "$1: there is no $3" ;;
-	*) fail "$1: $2/ may not include $3 (only: ${ours[$2]})" ;;
-	esac
-	[[ $3 == */* ]] || fail "$1: \"$3\" is not written from the root"
-}
+dirs='base policy netns launcher dns proxy cli'
+cd "$root" || exit 1
+# shellcheck disable=SC2086 # a list
+files=$(for d in $dirs; do ls $d/*.[ch]; done)
+[ "$(wc -w <<<"$files")" -gt 20 ] || fail "found too few files: $files"
 
-# check_external WHERE DIR HEADER
-check_external() {
-	local own="^(${external[$2]:-none})\$"
-
-	[[ $3 =~ $own ]] && return
-	if [[ $3 == sys/capability.h || ! $3 =~ ^${libc}$ ]]; then
-		fail "$1: $2/ may not include <$3>"
-	fi
-}
-
-# check_own_header_first DIR STEM FIRST
-check_own_header_first() {
-	[ ! -e "$root/$1/$2.h" ] || [ "$3" = "$1/$2.h" ] ||
-		fail "$1/$2.c: its own header does not come first"
-}
-
-# A list that is meant to be included again and again says so.
-is_list() {
-	grep -qx '/\* No include guard: .*' "$1"
-}
-
-check_guard() {
-	local dir=$1 stem=$2 guard
-
-	is_list "$root/$dir/$stem.h" && return
-	guard=$(tr '[:lower:]-' '[:upper:]_' <<<"${dir}_${stem}_H")
-	grep -qx "#ifndef $guard" "$root/$dir/$stem.h" || fail "$dir/$stem.h: no guard $guard"
-}
-
-check_file() {
-	local file=$1 dir=${1%%/*} name=${1##*/} first='' line kind header
-
-	while read -r line kind header; do
-		first=${first:-$header}
-		if [ "$kind" = '"' ]; then
-			check_ours "$file:$line" "$dir" "$header"
-		else
-			check_external "$file:$line" "$dir" "$header"
-		fi
-	done < <(includes "$root/$file")
-	case $name in
-	*.c) check_own_header_first "$dir" "${name%.c}" "$first" ;;
-	*.h) check_guard "$dir" "${name%.h}" ;;
-	esac
-}
+# shellcheck disable=SC2086
+while IFS= read -r fault; do
+	fail "$fault"
+done < <(check $files)
 
 # Two directories with one stem would fight over tests/unit/test_STEM.c.
-check_stems() {
-	(cd "$root" && ls -- */*.c) | grep -E "^($(tr ' ' '|' <<<"${!ours[*]}"))/" |
-		sed 's,.*/,,' | sort | uniq -d | while read -r name; do
-		echo "$name"
-	done
-}
-
-checked=0
-for dir in "${!ours[@]}"; do
-	for path in "$root/$dir"/*.[ch]; do
-		check_file "$dir/${path##*/}"
-		checked=$((checked + 1))
-	done
-done
-for name in $(check_stems); do
+while IFS= read -r name; do
 	fail "$name is in two directories"
-done
-[ "$checked" -gt 20 ] || fail "looked at $checked files only"
+done < <(grep '\.c$' <<<"$files" | sed 's,.*/,,' | sort | uniq -d)
+
+# The check itself: of two files that break every rule each fault is found, of a good one none.
+cd "$(mktemp -d)" || exit 1
+trap 'rm -rf "$PWD"' EXIT
+mkdir base proxy
+printf '%s\n' '#ifndef BASE_GOOD_H' '#define BASE_GOOD_H' '#include <stdint.h>' '#endif' >base/good.h
+printf '%s\n' '#include "base/good.h"' >base/good.c
+printf '%s\n' '#include <event2/event.h>' '#include "bad.h"' '#include "proxy/x.h"' \
+	'#include "base/none.h"' '#include "base/bad.h"' >base/bad.c
+printf '%s\n' '#include <sys/capability.h>' >base/bad.h
+[ -z "$(check base/good.h base/good.c)" ] || fail "faults in a good file: $(check base/good.*)"
+[ "$(check base/bad.h base/bad.c base/good.h | wc -l)" = 7 ] ||
+	fail "not seven faults in bad files: $(check base/bad.h base/bad.c base/good.h)"
 finish
