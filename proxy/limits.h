@@ -44,10 +44,10 @@
 #define REPLY_TIMEOUT_MS	 (5 * 1000)  /* ms to take a refusal before the socket is closed */
 
 /* Tunnels: idle is normal and has no limit (long polls, ssh); probes find dead peers. */
-#define KEEPALIVE_IDLE_S     60			  /* s before the first probe */
-#define KEEPALIVE_INTERVAL_S 15			  /* s between probes */
-#define KEEPALIVE_COUNT	     4			  /* probes unanswered: the peer is dead */
-#define TCP_USER_TIMEOUT_MS  (15 * 60 * 1000)	  /* ms unacknowledged, or of a reader that stopped */
+#define KEEPALIVE_IDLE_S     60		      /* s before the first probe */
+#define KEEPALIVE_INTERVAL_S 15		      /* s between probes */
+#define KEEPALIVE_COUNT	     4		      /* probes unanswered: the peer is dead */
+#define TCP_USER_TIMEOUT_MS  (15 * 60 * 1000) /* ms unacknowledged, or of a reader that stopped */
 #define TUNNEL_TURN	     (1024 * 1024) /* bytes moved one way before others have their turn */
 #define PIPE_SIZE	     (1024 * 1024) /* bytes of a splice pipe; the kernel's usual cap */
 #define PIPE_SIZE_MIN	     (64 * 1024)   /* bytes; less is not worth a splice */
