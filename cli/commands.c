@@ -21,6 +21,7 @@ const struct command command_table[] = {
 	  "the verdict for a host, and the rule, file and line that it comes from", why_main },
 	{ "check", FOR_CHECK, "[OPTION]... [FILE]...",
 	  "load and lint the policy: 0 clean, 1 warnings with --strict, 2 errors", check_main },
+	{ "env", FOR_ENV, "[OPTION]...", "the variables that the command would get", env_main },
 	{ "connect", 0, "HOST PORT",
 	  "inside a run: stdin and stdout to HOST:PORT (ssh ProxyCommand)", connect_main },
 };

@@ -24,6 +24,9 @@ int why_main(int argc, char **argv);
 /** check_main() - `sbx-net check [FILE]...`: load and lint the policy. */
 int check_main(int argc, char **argv);
 
+/** env_main() - `sbx-net env`: the variables that the command would get. */
+int env_main(int argc, char **argv);
+
 /**
  * struct command - one command
  * @name: how it is typed

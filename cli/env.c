@@ -1,0 +1,72 @@
+/*
+ * env.c - `sbx-net env`: the variables that the command would get
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "launcher/childenv.h"
+#include "launcher/launcher.h"
+#include "netns/netns.h"
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A value of several lines or with control bytes is shown escaped, a line a variable. */
+static void print_all(char **env)
+{
+	static char text[128 * 1024];
+	size_t n = 0;
+
+	while (env[n])
+		n++;
+	qsort(env, n, sizeof(*env), by_text);
+	for (size_t i = 0; i < n; i++)
+		printf("%s\n", log_escape(text, sizeof(text), env[i], strlen(env[i])));
+}
+
+static int show(const struct run_options *o)
+{
+	const struct childenv_plan plan = {
+		.parent = environ,
+		.wanted = o->env.v,
+		.nwanted = o->env.n,
+		.tmpdir = LAUNCHER_TMPDIR,
+		.proxy_port = NETNS_PROXY_PORT,
+		.capture = !o->no_capture,
+	};
+	struct error err;
+	char **env;
+
+	if (o->ncommand != 0) {
+		fprintf(stderr, "sbx-net: usage: sbx-net env [OPTION]...\n");
+		return OPTIONS_EXIT_USAGE;
+	}
+	env = childenv_build(&plan, &err);
+	if (!env) {
+		fprintf(stderr, "sbx-net: %s\n", err.msg);
+		return LAUNCHER_EXIT_SETUP;
+	}
+	print_all(env);
+	childenv_free(env);
+	return 0;
+}
+
+int env_main(int argc, char **argv)
+{
+	struct run_options o;
+	int status;
+
+	run_options_init(&o);
+	status = command_options(&o, "env", argc, argv);
+	if (status < 0)
+		status = show(&o);
+	run_options_clear(&o);
+	return status;
+}
