@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -79,6 +80,24 @@ static int enter_session(struct command *c)
 }
 
 /*
+ * Should: give an interactive command a terminal of its own to control.
+ * Mustn't: touch a descriptor that the caller has redirected.
+ */
+static int take_terminal(struct command *c)
+{
+	int tty = c->plan->tty ? *c->plan->tty : -1;
+
+	if (tty < 0)
+		return 0;
+	if (ioctl(tty, TIOCSCTTY, 0) < 0)
+		return error_set(&c->err, errno, "cannot control the terminal");
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (isatty(fd) && dup2(tty, fd) < 0)
+			return error_set(&c->err, errno, "cannot use the terminal");
+	return 0;
+}
+
+/*
  * Should: find the program in the mount namespace in which it will run, and hash the very
  * descriptor that is executed.
  * Mustn't: look it up again by name once it has been hashed.
@@ -119,6 +138,7 @@ static int build_rules(struct command *c)
 		.tmpdir = c->in->mounts->tmpdir,
 		.program = program,
 		.allow_unix_sockets = c->plan->allow_unix_sockets,
+		.private_pts = c->in->mounts->private_pts,
 	};
 
 	if (program < 0)
@@ -254,8 +274,8 @@ static int execute(struct command *c)
 void command_run(const struct init *in)
 {
 	static int (*const stages[])(struct command *) = {
-		enter_session, find_program, build_rules,   close_rest, set_limits,
-		confine,       build_filter, await_release, execute,
+		enter_session, take_terminal, find_program, build_rules,   close_rest,
+		set_limits,    confine,	      build_filter, await_release, execute,
 	};
 	struct command c = {
 		.in = in,

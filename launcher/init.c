@@ -59,7 +59,8 @@ void init_fail(int status, int exit_code, const struct error *err)
  */
 static int detach(const struct init *in, struct error *err)
 {
-	const int keep[] = { in->sock, in->status, in->release };
+	const int keep[] = { in->sock, in->status, in->release,
+			     in->plan->tty ? *in->plan->tty : -1 };
 	struct sigaction sa = { .sa_handler = SIG_DFL };
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

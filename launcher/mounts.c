@@ -32,6 +32,7 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "launcher/devpts.h"
 #include "launcher/mountplan.h"
 
 /* Where the empty directory and file are kept until /proc takes the place. */
@@ -299,8 +300,10 @@ int mounts_setup(const struct launcher_plan *plan, const struct protect *protect
 	if (mountplan_make(plan, protect, &w.plan, err))
 		return -1;
 	rc = carry_out(&w);
-	if (rc == 0)
+	if (rc == 0) {
 		collect(&w.plan, out);
+		out->private_pts = devpts_mount();
+	}
 	cleanup_close(&w.empty_dir);
 	cleanup_close(&w.empty_file);
 	mountplan_clear(&w.plan);

@@ -4,6 +4,7 @@
 #ifndef LAUNCHER_MOUNTS_H
 #define LAUNCHER_MOUNTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -29,11 +30,13 @@ struct mounts_root {
  * struct mounts - what mounts_setup() leaves behind
  * @v, @n: the grants and the run's own temporary directories
  * @tmpdir: the private /tmp, O_PATH, or -1 if /tmp is the host's
+ * @private_pts: /dev/pts is the run's own
  */
 struct mounts {
 	struct mounts_root *v;
 	size_t n;
 	int tmpdir;
+	bool private_pts;
 };
 
 /**

@@ -323,6 +323,23 @@ static int protect_denied(struct protect *p, const char *path, struct error *err
 	}
 }
 
+/* Our own binary, should it lie in a writable root: what runs next time is not the command's. */
+static void protect_program(struct protect *p)
+{
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	char *slash;
+
+	if (n <= 0)
+		return;
+	path[n] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash || access(path, F_OK) < 0)
+		return; /* replaced or removed since it was started */
+	*slash = '\0';
+	add_path(p, path, slash + 1);
+}
+
 static int prepare(struct protect *p, const struct launcher_plan *plan, struct error *err)
 {
 	if (plan->fs == FS_WORKSPACE && protect_root(p, plan->cwd, err))
@@ -330,6 +347,7 @@ static int prepare(struct protect *p, const struct launcher_plan *plan, struct e
 	for (size_t i = 0; plan->fs != FS_OFF && i < plan->write.n; i++)
 		if (protect_root(p, plan->write.v[i], err))
 			return -1;
+	protect_program(p);
 	p->first_denied = p->npaths;
 	for (size_t i = 0; i < plan->deny_write.n; i++)
 		if (protect_denied(p, plan->deny_write.v[i], err))

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -338,6 +339,61 @@ static void test_credentials_are_not_shown(void **state)
 	assert_int_equal(system("rm -rf home"), 0);
 }
 
+/* Our own settings and sockets, granted or not. */
+static void test_private_paths_are_out_of_reach(void **state)
+{
+	CLEANUP_FREE char *own = xasprintf("%s/own", workspace);
+	const char *const paths[] = { own };
+	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" },
+			 (char[]){ "ls own; cat own/f; echo x > own/f; mv own own2" }, NULL };
+	struct launcher_plan plan = plan_of(argv);
+
+	(void)state;
+	assert_int_equal(system("mkdir own; echo canary > own/f"), 0);
+	plan.private_paths = plan.write = plan.read = (struct path_list){ paths, 1 };
+	run_plan(&plan, &r);
+	assert_int_not_equal(r.status, 0);
+	assert_null(strstr(r.out, "canary"));
+	assert_int_equal(system("grep -q canary own/f && rm -r own"), 0);
+}
+
+static void test_each_mode_starts(void **state)
+{
+	char *argv[] = {
+		(char[]){ "sh" }, (char[]){ "-c" },
+		(char[]){ "touch in 2> /dev/null && echo wrote; touch $TMPDIR/f && echo tmp" }, NULL
+	};
+	struct launcher_plan plan = plan_of(argv);
+
+	(void)state;
+	run_plan(&plan, &r);
+	assert_string_equal(r.out, "wrote\ntmp\n");
+	assert_int_equal(unlink("in"), 0);
+	plan.fs = FS_STRICT;
+	run_plan(&plan, &r);
+	assert_string_equal(r.out, "tmp\n");
+	assert_int_equal(access("in", F_OK), -1);
+	plan.fs = FS_OFF;
+	argv[2] = (char[]){ "touch in && echo wrote; touch /dev/shm/f && echo shm" };
+	run_plan(&plan, &r);
+	assert_string_equal(r.out, "wrote\nshm\n");
+	assert_int_equal(unlink("in"), 0);
+}
+
+static void test_limits_are_set(void **state)
+{
+	const struct launcher_limit limits[] = { { RLIMIT_NOFILE, 10 }, { RLIMIT_FSIZE, 4096 } };
+	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char[]){ "ulimit -n; ulimit -H -n" },
+			 NULL };
+	struct launcher_plan plan = plan_of(argv);
+
+	(void)state;
+	plan.limits = limits;
+	plan.nlimits = 2;
+	run_plan(&plan, &r);
+	assert_string_equal(r.out, "10\n10\n");
+}
+
 static void test_a_killed_supervisor_leaves_no_placeholder(void **state)
 {
 	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" },
@@ -631,6 +687,9 @@ static int run_group(void)
 		cmocka_unit_test(test_protected_names_stay_as_they_are),
 		cmocka_unit_test(test_denials_win_over_grants),
 		cmocka_unit_test(test_credentials_are_not_shown),
+		cmocka_unit_test(test_private_paths_are_out_of_reach),
+		cmocka_unit_test(test_each_mode_starts),
+		cmocka_unit_test(test_limits_are_set),
 		cmocka_unit_test(test_a_killed_supervisor_leaves_no_placeholder),
 		cmocka_unit_test(test_tmp_is_private),
 		cmocka_unit_test(test_proc_cannot_be_written),

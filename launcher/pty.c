@@ -1,0 +1,199 @@
+/*
+ * Theory of operation
+ *
+ * The relay is a process of its own, because writing to a terminal may block for as long as the
+ * user likes (Ctrl-S) and the supervisor must go on proxying; and a non-blocking mode would be
+ * shared with the user's shell. It copies both ways until the command's end of the pair is closed.
+ * It restores the terminal when it ends, and so does the supervisor: either may be killed.
+ */
+#include "launcher/pty.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "launcher/closefds.h"
+
+#define CHUNK 4096 /* the size of a terminal's buffer in the kernel */
+
+static volatile sig_atomic_t resized = 1;
+
+static void on_winch(int sig)
+{
+	(void)sig;
+	resized = 1;
+}
+
+bool pty_wanted(void)
+{
+	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
+	       tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+static void copy_size(int from, int to)
+{
+	struct winsize size;
+
+	if (ioctl(from, TIOCGWINSZ, &size) == 0)
+		(void)ioctl(to, TIOCSWINSZ, &size);
+}
+
+static int set_raw(const struct termios *saved)
+{
+	struct termios raw = *saved;
+
+	cfmakeraw(&raw);
+	return tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+}
+
+/* Copies what is there. Return: false at the end, or when nobody is on the other side. */
+static bool copy(int from, int to)
+{
+	char buf[CHUNK];
+	ssize_t n = read(from, buf, sizeof(buf));
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return true;
+	return n > 0 && fd_write_all(to, buf, (size_t)n) == 0;
+}
+
+static void relay_loop(int master)
+{
+	struct pollfd p[] = {
+		{ .fd = master, .events = POLLIN },
+		{ .fd = STDIN_FILENO, .events = POLLIN },
+	};
+
+	for (;;) {
+		if (resized) {
+			resized = 0;
+			copy_size(STDIN_FILENO, master);
+		}
+		if (poll(p, ARRAY_SIZE(p), -1) < 0)
+			continue;
+		if (p[1].revents && !copy(STDIN_FILENO, master))
+			p[1].fd = -1;
+		/* What was written before the hang-up is read first; then read(2) says EIO. */
+		if (p[0].revents && !copy(master, STDOUT_FILENO))
+			return;
+	}
+}
+
+/* Should: know the two terminals only. Mustn't: die of what the user types; that goes through. */
+static void run_relay(int master, const struct termios *saved) __attribute__((noreturn));
+
+static void run_relay(int master, const struct termios *saved)
+{
+	static const int ignored[] = { SIGINT,	SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN,
+				       SIGTTOU, SIGPIPE, SIGUSR1, SIGUSR2 };
+	struct sigaction sa = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	if (closefds_except(&master, 1, NULL))
+		_exit(1);
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)sigaction(sig, &sa, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		(void)signal(ignored[i], SIG_IGN);
+	sa.sa_handler = on_winch;
+	(void)sigaction(SIGWINCH, &sa, NULL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	relay_loop(master);
+	(void)tcsetattr(STDIN_FILENO, TCSADRAIN, saved);
+	_exit(0);
+}
+
+/* The pair, with the user's settings and window. Return: the master; -1 with @err. */
+static int open_pair(struct pty *p, struct error *err)
+{
+	CLEANUP_CLOSE int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	char name[64];
+
+	if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0 ||
+	    ptsname_r(master, name, sizeof(name)))
+		return error_set(err, errno, "cannot make a terminal for the command");
+	p->slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (p->slave < 0 || tcsetattr(p->slave, TCSANOW, &p->saved) < 0)
+		return error_set(err, errno, "cannot open %s", name);
+	copy_size(STDIN_FILENO, master);
+	return take_fd(&master);
+}
+
+int pty_start(struct pty *out, struct error *err)
+{
+	struct pty p = { .slave = -1 };
+	CLEANUP_CLOSE int master = -1;
+
+	if (tcgetattr(STDIN_FILENO, &p.saved) < 0)
+		return error_set(err, errno, "cannot read the terminal's settings");
+	master = open_pair(&p, err);
+	if (master >= 0 && set_raw(&p.saved) < 0) {
+		cleanup_close(&master);
+		master = -1;
+		(void)error_set(err, errno, "cannot set the terminal to raw mode");
+	}
+	if (master < 0) {
+		cleanup_close(&p.slave);
+		return -1;
+	}
+	p.relay = fork();
+	if (p.relay == 0)
+		run_relay(master, &p.saved);
+	if (p.relay < 0) {
+		(void)error_set(err, errno, "cannot fork");
+		(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &p.saved);
+		cleanup_close(&p.slave);
+		return -1;
+	}
+	*out = p;
+	return 0;
+}
+
+void pty_started(struct pty *p)
+{
+	cleanup_close(&p->slave);
+	p->slave = -1;
+}
+
+void pty_pause(const struct pty *p)
+{
+	int status;
+
+	if (p->relay == 0)
+		return;
+	(void)kill(p->relay, SIGSTOP);
+	while (waitpid(p->relay, &status, WUNTRACED) < 0 && errno == EINTR)
+		;
+	(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &p->saved);
+}
+
+void pty_resume(const struct pty *p)
+{
+	if (p->relay == 0)
+		return;
+	(void)set_raw(&p->saved);
+	(void)kill(p->relay, SIGCONT);
+}
+
+void pty_finish(struct pty *p)
+{
+	if (p->relay == 0)
+		return;
+	pty_started(p);
+	(void)kill(p->relay, SIGCONT);
+	while (waitpid(p->relay, NULL, 0) < 0 && errno == EINTR)
+		;
+	p->relay = 0;
+	(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &p->saved);
+}

@@ -1,0 +1,55 @@
+/*
+ * pty.h - a terminal of the command's own, relayed to the user's
+ *
+ * The command has a session of its own, so the user's terminal cannot be its controlling terminal;
+ * without one there is no job control, no /dev/tty and no window size. So an interactive command
+ * gets a pseudo-terminal, and a small process copies between the two.
+ */
+#ifndef LAUNCHER_PTY_H
+#define LAUNCHER_PTY_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <termios.h>
+
+#include "base/error.h"
+
+/**
+ * struct pty - the command's terminal and the process that relays it
+ * @slave: the command's end, for struct launcher_plan; -1 after pty_started()
+ * @relay: the process; 0 if there is none
+ * @saved: the user's terminal as it was
+ */
+struct pty {
+	int slave;
+	pid_t relay;
+	struct termios saved;
+};
+
+/** pty_wanted() - whether 0 and 1 are a terminal whose foreground we are. */
+bool pty_wanted(void);
+
+/**
+ * pty_start() - make the pair like the user's terminal, put that into raw mode, fork the relay
+ *
+ * Return: 0; -1 with @err, the user's terminal untouched.
+ */
+int pty_start(struct pty *out, struct error *err);
+
+/** pty_started() - launcher_start() has succeeded: only the command holds the slave from now on. */
+void pty_started(struct pty *p);
+
+/** pty_pause() - give the user's terminal back for a question; nothing is relayed meanwhile. */
+void pty_pause(const struct pty *p);
+
+/** pty_resume() - relay again. */
+void pty_resume(const struct pty *p);
+
+/**
+ * pty_finish() - wait until all output has been relayed, and restore the user's terminal
+ *
+ * To be called when pid 1 has been reaped: nobody has the slave open then.
+ */
+void pty_finish(struct pty *p);
+
+#endif
