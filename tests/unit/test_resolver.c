@@ -486,6 +486,25 @@ static void test_lookup_times_out(void **state)
 	assert_int_equal(res.n, 0);
 }
 
+/* c-ares goes on after our time-out; what it then finds belongs to nobody. */
+static void test_lookup_ignores_answers_after_its_time(void **state)
+{
+	struct world *w = *state;
+	struct result res, next;
+	unsigned asked;
+
+	w->next = silent;
+	lookup(w, &res, "a.example");
+	assert_int_equal(res.status, RESOLVER_TIMEOUT);
+	asked = w->dns.questions;
+	w->next = both;
+	for (int i = 0; i < 1000 && w->dns.questions < asked + 2; i++)
+		(void)event_base_loop(w->base, EVLOOP_ONCE);
+	lookup(w, &next, "b.example");
+	assert_int_equal(next.status, RESOLVER_DONE);
+	assert_int_equal(res.calls, 1);
+}
+
 /* D-004: the IPv6 addresses arrive as they are, for the vetting to refuse */
 static void test_lookup_hides_no_address_from_vetting(void **state)
 {
@@ -785,6 +804,7 @@ static void test_start_tells_a_late_joiner_everything(void **state)
 	(void)resolver_start(w->resolver, &h, on_join, &late);
 	run(w);
 	assert_int_equal(late.last_calls, 1);
+	assert_int_equal(late.more, 1);
 	assert_int_equal(late.n, 1);
 }
 
@@ -982,7 +1002,7 @@ static int resolv_conf_child(void)
 	struct resolver_config cfg = { .hosts_file = "/nonexistent" };
 	char path[] = "/tmp/test-resolvconf-XXXXXX";
 	struct error err;
-	struct result res;
+	struct result res, slow;
 	int fd = mkstemp(path);
 
 	if (fd < 0 || close(fd) || new_namespace())
@@ -1015,6 +1035,17 @@ static int resolv_conf_child(void)
 	assert_int_equal(write_file(path, "# back\nnameserver 127.0.0.1\n"), 0);
 	lookup(&w, &res, "y.example");
 	assert_int_equal(w.dns.questions, 8);
+
+	w.next = silent; /* a question that is out when the file changes is still answered */
+	start(&w, &slow, "slow.example");
+	(void)event_base_loop(w.base, EVLOOP_NONBLOCK);
+	assert_int_equal(write_file(path, "nameserver 127.0.0.2\n"), 0);
+	lookup(&w, &res, "z.example");
+	assert_int_equal(other.dns.questions, 4);
+	w.next = both;
+	run(&w);
+	assert_int_equal(slow.last_calls, 1);
+	assert_int_equal(slow.status, RESOLVER_DONE);
 
 	resolver_free(w.resolver);
 	fakedns_stop(&w.dns);
@@ -1068,6 +1099,7 @@ int main(void)
 		T(test_lookup_names_each_failure),
 		T(test_lookup_ignores_records_of_wrong_length),
 		T_IMPATIENT(test_lookup_times_out),
+		T_IMPATIENT(test_lookup_ignores_answers_after_its_time),
 		T(test_lookup_hides_no_address_from_vetting),
 		T(test_lookup_does_not_keep_ttl_zero),
 		T(test_lookup_keeps_an_answer_for_its_ttl),

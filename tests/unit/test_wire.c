@@ -389,6 +389,10 @@ static void test_parse_answer_tables(void **state)
 		  PARSE_BAD, 0, 0),
 		R(ANSWER("\x01") RR("\xff\xff", "\x01", "\x3c", "\x04", "\xc0\x00\x02\x01"),
 		  PARSE_BAD, 0, 0),
+		/* a pointer at a pointer at itself, which stands in data that is skipped */
+		R(ANSWER("\x02") RR("\xc0\x0c", "\x10", "\x3c", "\x02", "\xc0\x27")
+			  RR("\xc0\x27", "\x01", "\x3c", "\x04", "\xc0\x00\x02\x01"),
+		  PARSE_BAD, 0, 0),
 		/* an alias with bytes behind it */
 		R(ANSWER("\x01") RR("\xc0\x0c", "\x05", "\x05", "\x05",
 				    "\x01"
