@@ -28,7 +28,24 @@ struct gate {
 	struct capture *capture;
 	struct session *session;
 	struct reload *reload;
+	char **files;
+	size_t nfiles;
 };
+
+/* The settings files, and the list files of the command line. */
+static void collect_files(struct gate *g)
+{
+	const char *const *files = layers_files(g->rules.layers, &g->nfiles);
+	const struct option_values *rules = &g->options->rules;
+
+	g->files = xcalloc(g->nfiles + rules->n, sizeof(*g->files));
+	for (size_t i = 0; i < g->nfiles; i++)
+		g->files[i] = xstrdup(files[i]);
+	for (size_t i = 0; i < rules->n; i++) {
+		if (rules->v[i].id == OPT_ALLOW_LIST || rules->v[i].id == OPT_DENY_LIST)
+			g->files[g->nfiles++] = xstrdup(rules->v[i].value);
+	}
+}
 
 struct gate *gate_new(const struct run_options *o, const char *cwd, struct error *err)
 {
@@ -43,6 +60,7 @@ struct gate *gate_new(const struct run_options *o, const char *cwd, struct error
 		return NULL;
 	}
 	g->policy = g->rules.policy;
+	collect_files(g);
 	return g;
 }
 
@@ -57,6 +75,9 @@ void gate_free(struct gate *g)
 	audit_close(g->audit);
 	refusals_free(g->refusals);
 	rules_clear(&g->rules);
+	for (size_t i = 0; i < g->nfiles; i++)
+		free(g->files[i]);
+	free(g->files);
 	free(g->cwd);
 	free(g);
 }
@@ -155,22 +176,10 @@ static void reload_policy(void *arg)
 		 policy_count(g->policy, LIST_DENY));
 }
 
-/* The settings files, and the list files of the command line. */
-static int watch_files(struct gate *g, struct event_base *base, struct error *err)
+const char *const *gate_files(const struct gate *g, size_t *n)
 {
-	size_t n;
-	const char *const *files = layers_files(g->rules.layers, &n);
-	const struct option_values *rules = &g->options->rules;
-	CLEANUP_FREE const char **paths = xcalloc(n + rules->n, sizeof(*paths));
-
-	for (size_t i = 0; i < n; i++)
-		paths[i] = files[i];
-	for (size_t i = 0; i < rules->n; i++) {
-		if (rules->v[i].id == OPT_ALLOW_LIST || rules->v[i].id == OPT_DENY_LIST)
-			paths[n++] = rules->v[i].value;
-	}
-	g->reload = reload_new(base, paths, n, reload_policy, g, err);
-	return g->reload ? 0 : -1;
+	*n = g->nfiles;
+	return (const char *const *)g->files;
 }
 
 int gate_open(struct gate *g, const struct outside *outside, struct error *err)
@@ -190,7 +199,9 @@ int gate_open(struct gate *g, const struct outside *outside, struct error *err)
 	}
 	g->capture = capture_new(outside->base, &g->policy, event_cb, g);
 	g->session = proxy_session(outside->proxy, &cfg);
-	return watch_files(g, outside->base, err);
+	g->reload = reload_new(outside->base, (const char *const *)g->files, g->nfiles,
+			       reload_policy, g, err);
+	return g->reload ? 0 : -1;
 }
 
 /* Gives one listener of the namespace to the part that serves it. */

@@ -57,6 +57,9 @@ struct layers *gate_layers(struct gate *g);
 /** gate_captures() - whether programs that know no proxy are served. */
 bool gate_captures(const struct gate *g);
 
+/** gate_files() - every file that a reload reads, present or not; owned by the gate. */
+const char *const *gate_files(const struct gate *g, size_t *n);
+
 /** gate_session() - the proxy's session; NULL before gate_open(). */
 struct session *gate_session(const struct gate *g);
 

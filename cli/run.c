@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/gate.h"
 #include "cli/layers.h"
+#include "cli/lockdown.h"
 #include "cli/options.h"
 #include "cli/outside.h"
 #include "cli/refusals.h"
@@ -142,6 +143,15 @@ static int start_launcher(struct run *r, struct error *err)
 	return r->launcher ? 0 : -1;
 }
 
+/* The last step before the command is let go. */
+static int lock(struct run *r, struct error *err)
+{
+	size_t n;
+	const char *const *files = gate_files(r->gate, &n);
+
+	return lockdown_enter(files, n, err);
+}
+
 static int prepare(struct run *r, struct error *err)
 {
 	if (resolve_cwd(r, err) < 0)
@@ -154,7 +164,9 @@ static int prepare(struct run *r, struct error *err)
 	if (outside_open(&r->outside, r->options.resolvers.v, err) < 0 ||
 	    gate_open(r->gate, &r->outside, err) < 0)
 		return -1;
-	return gate_serve(r->gate, r->listeners, r->nlisteners, err);
+	if (gate_serve(r->gate, r->listeners, r->nlisteners, err) < 0)
+		return -1;
+	return lock(r, err);
 }
 
 /* What the run leaves on stderr, and the status it ends with. */

@@ -40,14 +40,8 @@ struct path_attr {
 	int32_t parent_fd;
 } __attribute__((packed));
 
-/** struct system_path - a path that every host may or may not have, and its rights */
-struct system_path {
-	const char *path;
-	uint64_t rights;
-};
-
 /* Harmless devices, and shared memory. A terminal needs its ioctls (window size, raw mode). */
-static const struct system_path devices[] = {
+static const struct landlock_grant devices[] = {
 	{ "/dev/null", LL_FS_READ_FILE | R_CHANGE },
 	{ "/dev/zero", LL_FS_READ_FILE | R_CHANGE },
 	{ "/dev/full", LL_FS_READ_FILE | R_CHANGE },
@@ -58,7 +52,7 @@ static const struct system_path devices[] = {
 };
 
 /* Only if the instance is the run's own: X-045. */
-static const struct system_path terminals[] = {
+static const struct landlock_grant terminals[] = {
 	{ "/dev/ptmx", LL_FS_READ_FILE | R_CHANGE | LL_FS_IOCTL_DEV },
 	{ "/dev/pts", R_READ | R_CHANGE | LL_FS_IOCTL_DEV },
 };
@@ -68,7 +62,7 @@ static const struct system_path terminals[] = {
  * about the machine that every runtime reads. No home directory, no /var, no /tmp, no /run but the
  * resolver's file. Secrets in /etc are covered by mounts, as in workspace mode.
  */
-static const struct system_path system_set[] = {
+static const struct landlock_grant system_set[] = {
 	{ "/usr", R_READ | R_EXEC },
 	{ "/bin", R_READ | R_EXEC },
 	{ "/sbin", R_READ | R_EXEC },
@@ -129,7 +123,7 @@ static int add_rule(const struct builder *b, int fd, uint64_t rights, const char
 }
 
 /* A host without one of these has nothing to grant there; any other failure is one. */
-static int add_system(const struct builder *b, const struct system_path *paths, size_t n)
+static int add_system(const struct builder *b, const struct landlock_grant *paths, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		CLEANUP_CLOSE int fd = open(paths[i].path, O_PATH | O_CLOEXEC);
@@ -178,7 +172,7 @@ static int add_top_level(const struct builder *b, int root, const char *name, ui
  */
 static int add_everything(const struct builder *b, uint64_t rights)
 {
-	static const struct system_path list = { "/", LL_FS_READ_DIR };
+	static const struct landlock_grant list = { "/", LL_FS_READ_DIR };
 	CLEANUP_DIR DIR *d = opendir("/");
 	struct dirent *e;
 
@@ -267,4 +261,20 @@ int landlock_enforce(int ruleset, struct error *err)
 	if (errno == E2BIG)
 		return error_set(err, errno, "cannot enforce Landlock: already inside 16 layers");
 	return error_set(err, errno, "cannot enforce Landlock");
+}
+
+int landlock_build_grants(const struct landlock_grant *v, size_t n,
+			  const struct landlock_rights *rights, struct error *err)
+{
+	struct landlock_attr attr = { .handled_access_fs = rights->fs };
+	CLEANUP_CLOSE int fd =
+		(int)syscall(SYS_landlock_create_ruleset, &attr, rights->attr_size, 0);
+	struct builder b = { .fd = fd, .handled = rights->fs, .err = err };
+
+	if (fd < 0)
+		return error_set(err, errno, "cannot make a Landlock ruleset of ABI %d",
+				 rights->abi);
+	if (add_system(&b, v, n) < 0)
+		return -1;
+	return take_fd(&fd);
 }

@@ -67,6 +67,21 @@ int landlock_build(const struct landlock_plan *plan, const struct landlock_right
 /** landlock_needed() - false only for FS_OFF on ABI 5, where a ruleset would be empty. */
 bool landlock_needed(const struct landlock_plan *plan, const struct landlock_rights *rights);
 
+/** struct landlock_grant - a path that the host may or may not have, and the rights there */
+struct landlock_grant {
+	const char *path;
+	uint64_t rights;
+};
+
+/**
+ * landlock_build_grants() - a ruleset of nothing but these grants, without scopes
+ * @v, @n: paths that do not exist are left out
+ *
+ * Return: the ruleset (CLOEXEC), which the caller owns; -1 with @err.
+ */
+int landlock_build_grants(const struct landlock_grant *v, size_t n,
+			  const struct landlock_rights *rights, struct error *err);
+
 /**
  * landlock_enforce() - confine the calling thread and its children by @ruleset, for good
  *
