@@ -6,9 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/selfpath.h"
 #include "launcher/childenv.h"
 #include "launcher/launcher.h"
 #include "netns/netns.h"
@@ -33,7 +35,9 @@ static void print_all(char **env)
 
 static int show(const struct run_options *o)
 {
+	CLEANUP_FREE char *self = selfpath();
 	const struct childenv_plan plan = {
+		.self = self,
 		.parent = environ,
 		.wanted = o->env.v,
 		.nwanted = o->env.n,

@@ -22,6 +22,7 @@
 #include "cli/options.h"
 #include "cli/outside.h"
 #include "cli/refusals.h"
+#include "cli/selfpath.h"
 #include "cli/supervisor.h"
 #include "launcher/childenv.h"
 #include "launcher/launcher.h"
@@ -69,22 +70,7 @@ static int resolve_cwd(struct run *r, struct error *err)
 	return 0;
 }
 
-static int build_env(struct run *r, struct error *err)
-{
-	const struct childenv_plan plan = {
-		.parent = environ,
-		.wanted = r->options.env.v,
-		.nwanted = r->options.env.n,
-		.tmpdir = LAUNCHER_TMPDIR,
-		.proxy_port = NETNS_PROXY_PORT,
-		.capture = gate_captures(r->gate),
-	};
-
-	r->env = childenv_build(&plan, err);
-	return r->env ? 0 : -1;
-}
-
-/* Paths of the command line and of the settings files, in one array which the run owns. */
+/* Values of the command line and of the settings files, in one array which the run owns. */
 static struct path_list paths(struct run *r, const struct option_strings *s,
 			      enum settings_list_id id)
 {
@@ -98,6 +84,27 @@ static struct path_list paths(struct run *r, const struct option_strings *s,
 		v[s->n + i] = from[i];
 	r->paths[r->npaths++] = v;
 	return (struct path_list){ .v = v, .n = s->n + n };
+}
+
+static int build_env(struct run *r, struct error *err)
+{
+	const struct path_list wanted = paths(r, &r->options.env, SETTINGS_ENV_PASS);
+	const struct path_list drop = paths(r, &(struct option_strings){ 0 }, SETTINGS_ENV_DROP);
+	CLEANUP_FREE char *self = selfpath();
+	const struct childenv_plan plan = {
+		.parent = environ,
+		.wanted = wanted.v,
+		.nwanted = wanted.n,
+		.drop = drop.v,
+		.ndrop = drop.n,
+		.self = self,
+		.tmpdir = LAUNCHER_TMPDIR,
+		.proxy_port = NETNS_PROXY_PORT,
+		.capture = gate_captures(r->gate),
+	};
+
+	r->env = childenv_build(&plan, err);
+	return r->env ? 0 : -1;
 }
 
 static bool unix_sockets(const struct run *r)

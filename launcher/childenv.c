@@ -340,6 +340,21 @@ static void add_ssh(struct env *e, const char *self)
 			 is_plain_path(self) ? self : "sbx-net"));
 }
 
+/* What the settings keep from the command, after everything else: it wins. */
+static void drop_listed(struct env *e, const struct childenv_plan *plan)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < e->n; i++) {
+		if (listed(plan->drop, plan->ndrop, e->v[i], name_length(e->v[i])))
+			free(e->v[i]);
+		else
+			e->v[kept++] = e->v[i];
+	}
+	e->n = kept;
+	e->v[kept] = NULL;
+}
+
 char **childenv_build(const struct childenv_plan *plan, struct error *err)
 {
 	struct env e = { .v = xcalloc(1, sizeof(*e.v)) };
@@ -356,6 +371,7 @@ char **childenv_build(const struct childenv_plan *plan, struct error *err)
 		add(&e, xasprintf("TMPDIR=%s", plan->tmpdir));
 	if (!plan->capture)
 		add_ssh(&e, plan->self);
+	drop_listed(&e, plan);
 	return e.v;
 }
 

@@ -15,6 +15,7 @@
  * @parent: the caller's environment, NULL-terminated
  * @wanted: --env values: NAME, NAME=VALUE, or a pattern with one final '*'
  * @nwanted: how many
+ * @drop, @ndrop: names that never pass, whoever asks for them (credentials.envVars)
  * @tmpdir: value of TMPDIR, or NULL
  * @proxy_port: where the proxy listens inside
  * @capture: whether captured connections work too
@@ -24,6 +25,8 @@ struct childenv_plan {
 	char *const *parent;
 	const char *const *wanted;
 	size_t nwanted;
+	const char *const *drop;
+	size_t ndrop;
 	const char *tmpdir;
 	uint16_t proxy_port;
 	bool capture;
