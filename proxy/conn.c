@@ -613,8 +613,9 @@ void conn_start(struct session *s, int fd, enum listener_kind kind, const struct
 	LIST_INSERT_HEAD(&s->conns, c, link);
 	s->nconns++;
 	p->nconns++;
-	side_open(&c->t.side[CLIENT], p->base, fd, client_cb, c);
-	if (kind == LISTENER_PROXY)
+	if (!side_open(&c->t.side[CLIENT], p->base, fd, client_cb, c))
+		conn_reset(c, "no-memory");
+	else if (kind == LISTENER_PROXY)
 		timer_start(c, p->head_timeout);
 	else
 		handshake_raw(c, kind, fixed);

@@ -215,8 +215,7 @@ static enum begin begin(struct dial *d, struct attempt *a, const struct addr *ad
 	if (getpeername(a->fd, (struct sockaddr *)&ss, &peer_len) == 0)
 		return BEGIN_UP;
 	event_assign(&a->ev, d->base, a->fd, EV_WRITE, attempt_cb, a);
-	event_add(&a->ev, NULL);
-	return BEGIN_WAITS;
+	return event_add(&a->ev, NULL) < 0 ? BEGIN_FAILED : BEGIN_WAITS;
 }
 
 static bool anything_in_flight(const struct dial *d)

@@ -303,6 +303,13 @@ static void watch_client(struct conn *c)
 
 /* ---- the response */
 
+static void read_nothing(struct side *from, ssize_t n)
+{
+	from->readable = false;
+	if (n < 0 && errno != EAGAIN)
+		from->broken = true;
+}
+
 static void raw_room(struct forward *f)
 {
 	size_t want = f->phase == PHASE_BODY ? STEP : RAW_FIRST;
@@ -333,7 +340,7 @@ static ssize_t raw_fill(struct forward *f, struct side *from)
 	if (n > 0)
 		f->raw_len += (size_t)n;
 	else
-		from->readable = false;
+		read_nothing(from, n);
 	return n;
 }
 
@@ -341,6 +348,17 @@ static void raw_consume(struct forward *f, size_t n)
 {
 	f->raw_off += n;
 	f->raw_len -= n;
+}
+
+/*
+ * After a recv() that gave @n, or none because there is nothing to read (-1). A side that could
+ * not be sent to has no more to say than what is here: it never got all of the request.
+ */
+static bool has_ended(const struct side *from, ssize_t n)
+{
+	if (n > 0)
+		return false;
+	return n == 0 || from->broken;
 }
 
 /* The server has ended before its head was complete. */
@@ -426,10 +444,8 @@ static bool down_head(struct conn *c)
 	case PARSE_MORE:
 		break;
 	}
-	if (!from->readable)
-		return false;
-	n = raw_fill(f, from);
-	if (n == 0 || (n < 0 && errno != EAGAIN))
+	n = from->readable ? raw_fill(f, from) : -1;
+	if (has_ended(from, n))
 		no_response(c);
 	return n > 0;
 }
@@ -502,14 +518,17 @@ static ssize_t down_splice(struct conn *c)
 	struct way *w = &c->t.way[UPSTREAM];
 	struct side *from = &c->t.side[UPSTREAM];
 	size_t max = f->down_left < SIZE_MAX ? (size_t)f->down_left : SIZE_MAX;
-	ssize_t n = way_fill(w, from, max);
+	ssize_t n;
 
+	do
+		n = way_fill(w, from, max);
+	while (n < 0 && errno == EINTR);
 	if (n > 0) {
 		f->down_left -= (size_t)n;
 		if (f->down_left == 0)
 			f->phase = PHASE_DONE;
-	} else if (n == 0 || errno != EINTR) {
-		from->readable = false;
+	} else {
+		read_nothing(from, n);
 	}
 	return n;
 }
@@ -532,14 +551,13 @@ static bool down_body(struct conn *c)
 		return true;
 	}
 	if (!from->readable)
-		return false;
-	if (is_long(f) && (w->pipe.rd >= 0 || pipepool_get(&c->session->proxy->pool, &w->pipe)))
+		n = -1;
+	else if (is_long(f) &&
+		 (w->pipe.rd >= 0 || pipepool_get(&c->session->proxy->pool, &w->pipe)))
 		n = down_splice(c);
 	else
 		n = raw_fill(f, from);
-	if (n < 0 && errno == EINTR)
-		return true;
-	if (n == 0 || (n < 0 && errno != EAGAIN))
+	if (has_ended(from, n))
 		down_ended(c, n == 0);
 	return n > 0;
 }

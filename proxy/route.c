@@ -199,7 +199,10 @@ static void adopt(struct conn *c, int fd)
 		return;
 	}
 	c->addr = peer;
-	side_open(&c->t.side[UPSTREAM], c->session->proxy->base, fd, upstream_cb, c);
+	if (!side_open(&c->t.side[UPSTREAM], c->session->proxy->base, fd, upstream_cb, c)) {
+		conn_fail(c, CODE_CONNECT_FAILED, 0);
+		return;
+	}
 	c->t.side[UPSTREAM].readable = false; /* most servers speak second; else the event says */
 	conn_tell(c, &d);
 	if (c->state == CONN_DIAL)

@@ -54,13 +54,13 @@ void tunnel_clear(struct tunnel *t, struct pipepool *pool)
 	way_forget(&t->way[1], pool);
 }
 
-void side_open(struct side *s, struct event_base *base, int fd, event_callback_fn cb, void *arg)
+bool side_open(struct side *s, struct event_base *base, int fd, event_callback_fn cb, void *arg)
 {
 	s->fd = fd;
 	s->readable = s->writable = true;
 	s->armed = s->broken = false;
 	event_assign(&s->ev, base, fd, EV_READ | EV_PERSIST | EV_ET, cb, arg);
-	event_add(&s->ev, NULL);
+	return event_add(&s->ev, NULL) == 0;
 }
 
 void side_ready(struct side *s, short what)
@@ -69,6 +69,12 @@ void side_ready(struct side *s, short what)
 		s->readable = true;
 	if (what & EV_WRITE)
 		s->writable = true;
+}
+
+static void side_failed(struct side *s)
+{
+	s->broken = true;
+	s->readable = true; /* what came before the error is still to be read */
 }
 
 /* Adding a descriptor to an epoll set reports what is ready already: no edge is lost. */
@@ -83,7 +89,8 @@ void side_want_write(struct side *s)
 	event_del(&s->ev);
 	event_assign(&s->ev, base, s->fd, EV_READ | EV_WRITE | EV_PERSIST | EV_ET,
 		     event_get_callback(&s->ev), event_get_callback_arg(&s->ev));
-	event_add(&s->ev, NULL);
+	if (event_add(&s->ev, NULL) < 0)
+		side_failed(s);
 }
 
 void side_close(struct side *s, bool reset)
@@ -121,19 +128,13 @@ void tunnel_keep(struct tunnel *t, unsigned i, const void *p, size_t n, size_t u
 	w->uncounted += (uint32_t)uncounted;
 }
 
-static void side_failed(struct side *s)
-{
-	s->broken = true;
-	s->readable = true; /* what came before the error is still to be read */
-}
-
 /* After a failed send(): false if the receiver is only full. */
 static bool send_failed(struct side *to)
 {
 	if (errno == EAGAIN || errno == EINTR) {
 		if (errno == EAGAIN)
 			side_want_write(to);
-		return false;
+		return to->broken;
 	}
 	side_failed(to);
 	return true;

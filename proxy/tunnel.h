@@ -76,8 +76,10 @@ void tunnel_clear(struct tunnel *t, struct pipepool *pool);
 /**
  * side_open() - take a connected non-blocking socket
  * @cb: told of edges; it calls side_ready() first
+ *
+ * Return: false if the kernel cannot watch it (no memory); side_close() is still due.
  */
-void side_open(struct side *s, struct event_base *base, int fd, event_callback_fn cb, void *arg);
+bool side_open(struct side *s, struct event_base *base, int fd, event_callback_fn cb, void *arg);
 
 /** side_ready() - note what the event said. */
 void side_ready(struct side *s, short what);
