@@ -37,7 +37,6 @@
 #include "dns/answer.h"
 
 #define SLICE_MS     50
-#define SLICE_TOKENS (STUB_RATE * SLICE_MS / 1000)
 #define QUERY_MAX    WIRE_EDNS_MAX /* a question takes 275 bytes, its EDNS options the rest */
 #define ACCEPT_BATCH 16
 
@@ -69,7 +68,8 @@ TAILQ_HEAD(conn_list, stub_conn);
 /**
  * struct stub - see the theory of operation
  * @conns: the longest idle first
- * @tokens: questions left in this slice, which began at @slice_ms
+ * @slice_tokens: questions that a slice of time may bring
+ * @tokens: those left in this slice, which began at @slice_ms
  * @resume: fires at the next slice; pending while @paused
  */
 struct stub {
@@ -78,6 +78,7 @@ struct stub {
 	LIST_HEAD(, stub_sock) socks;
 	struct conn_list conns;
 	size_t nconns;
+	unsigned slice_tokens;
 	unsigned tokens;
 	uint64_t slice_ms;
 	bool paused;
@@ -138,7 +139,7 @@ static bool spend(struct stub *s)
 
 	if (now - s->slice_ms >= SLICE_MS) {
 		s->slice_ms = now;
-		s->tokens = SLICE_TOKENS;
+		s->tokens = s->slice_tokens;
 	}
 	if (s->paused || s->tokens == 0) {
 		pause_reading(s);
@@ -370,7 +371,7 @@ static void resume_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	s->paused = false;
-	s->tokens = SLICE_TOKENS;
+	s->tokens = s->slice_tokens;
 	s->slice_ms = now_ms();
 	LIST_FOREACH (sock, &s->socks, link)
 		(void)event_add(sock->event, NULL);
@@ -383,12 +384,20 @@ static void resume_cb(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+void stub_set_rate(struct stub *s, unsigned rate)
+{
+	unsigned n = rate / (1000 / SLICE_MS);
+
+	s->slice_tokens = n ? n : 1;
+}
+
 struct stub *stub_new(struct event_base *base, struct fakeip *names, stub_decide *decide, void *arg)
 {
 	struct stub *s = xcalloc(1, sizeof(*s));
 
 	s->base = base;
 	s->source = (struct answer_source){ .names = names, .decide = decide, .arg = arg };
+	stub_set_rate(s, STUB_RATE);
 	LIST_INIT(&s->socks);
 	TAILQ_INIT(&s->conns);
 	s->resume = evtimer_new(base, resume_cb, s);

@@ -41,6 +41,9 @@ typedef enum stub_answer stub_decide(void *arg, const struct hostname *name);
 struct stub *stub_new(struct event_base *base, struct fakeip *names, stub_decide *decide,
 		      void *arg);
 
+/** stub_set_rate() - questions a second, STUB_RATE at first; at least one each slice of 50 ms. */
+void stub_set_rate(struct stub *s, unsigned rate);
+
 /** stub_free() - closes its sockets and connections; NULL is allowed. */
 void stub_free(struct stub *s);
 

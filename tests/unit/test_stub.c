@@ -296,35 +296,59 @@ static void test_udp_is_read_in_batches(void **state)
 	(void)close(fd);
 }
 
-/* A flood is answered no faster than STUB_RATE, and the stub is well afterwards. */
+/* More than a slice's worth at once: answering pauses, and goes on by itself. */
 static void test_flood_is_paused_and_resumed(void **state)
 {
+	enum { FLOOD = STUB_BATCH };
 	struct world *w = *state;
 	int fd = client(w, "127.0.0.1", SOCK_DGRAM);
-	uint8_t msg[512], reply[512];
+	uint8_t msg[512];
 	size_t n = query(msg, "evil.example", WIRE_A);
-	unsigned got = 0, without = 0;
-	bool answered = false;
+	int got = 0;
 
-	while (without < 5 && got < 10 * STUB_RATE) {
-		bool any = false;
-
-		for (int i = 0; i < 32; i++)
-			(void)send(fd, msg, n, MSG_DONTWAIT);
-		turn(w);
-		while (recv(fd, reply, sizeof(reply), MSG_DONTWAIT) > 0) {
-			got++;
-			any = true;
-		}
-		without = any ? 0 : without + 1;
-	}
-	assert_int_equal(without, 5); /* it has paused */
+	stub_set_rate(w->stub, 40); /* two each slice */
+	for (int i = 0; i < FLOOD; i++)
+		assert_int_equal(send(fd, msg, n, 0), (ssize_t)n);
+	turn(w);
+	while (recv(fd, msg, sizeof(msg), MSG_DONTWAIT) > 0)
+		got++;
+	assert_true(got > 0 && got < FLOOD);
+	stub_set_rate(w->stub, STUB_RATE);
 	/* The timer, and nothing else, wakes it: wait for that. */
-	for (int i = 0; i < 100 && !answered; i++) {
+	for (int i = 0; i < 1000 && got < FLOOD; i++) {
 		(void)event_base_loop(w->base, EVLOOP_ONCE);
-		answered = recv(fd, reply, sizeof(reply), MSG_DONTWAIT) > 0;
+		while (recv(fd, msg, sizeof(msg), MSG_DONTWAIT) > 0)
+			got++;
 	}
-	assert_true(answered);
+	assert_int_equal(got, FLOOD);
+	(void)close(fd);
+}
+
+/* What a connection had sent before the pause is answered after it. */
+static void test_tcp_goes_on_after_a_pause(void **state)
+{
+	struct world *w = *state;
+	int fd = client(w, "127.0.0.1", SOCK_STREAM);
+	uint8_t msg[512], reply[1024];
+	size_t n = tcp_query(msg, "www.allowed.example");
+
+	stub_set_rate(w->stub, 20); /* one each slice */
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(send(fd, msg, n, 0), (ssize_t)n);
+	for (int i = 0; i < 5; i++) {
+		size_t have = 0;
+
+		while (have < 2 + 12) { /* wait in the loop, not for the answer */
+			ssize_t r = recv(fd, reply, sizeof(reply), MSG_DONTWAIT | MSG_PEEK);
+
+			assert_int_not_equal(r, 0);
+			have = r > 0 ? (size_t)r : 0;
+			if (!have)
+				(void)event_base_loop(w->base, EVLOOP_ONCE);
+		}
+		n = tcp_receive(w, fd, reply, sizeof(reply));
+		assert_true(n && is_answer(reply + 2, n, "www.allowed.example"));
+	}
 	(void)close(fd);
 }
 
@@ -607,6 +631,7 @@ int main(void)
 		T(test_udp_survives_garbage_and_closed_clients),
 		T(test_udp_is_read_in_batches),
 		T(test_flood_is_paused_and_resumed),
+		T(test_tcp_goes_on_after_a_pause),
 		T(test_tcp_answers),
 		T(test_tcp_takes_bytes_one_by_one),
 		T(test_tcp_answers_pipelined_questions),
