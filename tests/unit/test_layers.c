@@ -1,0 +1,247 @@
+/*
+ * Each test makes a home and a project of its own under a temporary directory.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "cli/layers.h"
+#include "cli/rules.h"
+#include "cli/trust.h"
+
+static char dir[64];
+
+static void write_file(const char *name, const char *text)
+{
+	CLEANUP_FREE char *path = xasprintf("%s/%s", dir, name);
+	FILE *f;
+
+	for (char *p = path + strlen(dir) + 1; (p = strchr(p, '/')); p++) {
+		*p = '\0';
+		(void)mkdir(path, 0700);
+		*p = '/';
+	}
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	(void)snprintf(dir, sizeof(dir), "/tmp/test_layers.XXXXXX");
+	if (!mkdtemp(dir))
+		return -1;
+	log_set_level(LOG_LEVEL_ERROR);
+	(void)unsetenv("XDG_CONFIG_HOME");
+	(void)unsetenv("XDG_STATE_HOME");
+	return setenv("HOME", dir, 1);
+}
+
+static int teardown(void **state)
+{
+	CLEANUP_FREE char *command = xasprintf("rm -rf '%s'", dir);
+
+	(void)state;
+	return system(command);
+}
+
+/* What the policy of the files says about a host, with the options as they are. */
+static enum code ask(struct run_options *o, const char *host)
+{
+	struct rules r = { .layers = NULL };
+	struct target t = { .via = VIA_CONNECT };
+	struct decision d;
+	struct error err;
+
+	assert_int_equal(target_parse_authority(host, strlen(host), 443, &t), TARGET_OK);
+	if (rules_load(&r, o, dir, &err) < 0) {
+		print_error("%s\n", err.msg);
+		fail();
+	}
+	policy_decide(r.policy, &t, &d);
+	rules_clear(&r);
+	return d.verdict == VERDICT_ALLOW ? CODE_OK : d.code;
+}
+
+static bool loads(struct run_options *o)
+{
+	struct rules r = { .layers = NULL };
+	struct error err;
+
+	if (rules_load(&r, o, dir, &err) < 0)
+		return false;
+	rules_clear(&r);
+	return true;
+}
+
+static const char user_file[] = ".config/sbx-net/settings.json";
+static const char project_file[] = ".sbx-net/settings.json";
+
+static void test_lists_of_all_layers_add_up(void **state)
+{
+	struct run_options o;
+
+	(void)state;
+	run_options_init(&o);
+	options_add_rule(&o, OPT_ALLOW, "option.example");
+	write_file(user_file, "{\"network\": {\"allowedDomains\": [\"user.example\"],"
+			      "\"deniedDomains\": [\"never.example\"]}}");
+	write_file("p.json", "{\"network\": {\"allowedDomains\": [\"file.example\", "
+			     "\"never.example\"]}}");
+	CLEANUP_FREE char *path = xasprintf("%s/p.json", dir);
+
+	options_add_rule(&o, OPT_POLICY, path);
+	assert_int_equal(ask(&o, "option.example"), CODE_OK);
+	assert_int_equal(ask(&o, "user.example"), CODE_OK);
+	assert_int_equal(ask(&o, "file.example"), CODE_OK);
+	assert_int_equal(ask(&o, "never.example"), CODE_DENIED);
+	assert_int_equal(ask(&o, "other.example"), CODE_NOT_LISTED);
+	o.no_config = true; /* the user's file is then not read, the named one is */
+	assert_int_equal(ask(&o, "user.example"), CODE_NOT_LISTED);
+	assert_int_equal(ask(&o, "never.example"), CODE_OK);
+	run_options_clear(&o);
+}
+
+static void test_an_untrusted_project_only_tightens(void **state)
+{
+	struct run_options o;
+
+	(void)state;
+	run_options_init(&o);
+	options_add_rule(&o, OPT_ALLOW, "option.example");
+	write_file(user_file, "{\"network\": {\"allowedDomains\": [\"user.example\"]}}");
+	write_file(project_file, "{\"network\": {\"allowedDomains\": [\"project.example\"],"
+				 "\"deniedDomains\": [\"user.example\"], \"onUnknownHost\": "
+				 "\"allow\"}}");
+	assert_int_equal(ask(&o, "project.example"), CODE_NOT_LISTED);
+	assert_int_equal(ask(&o, "user.example"), CODE_DENIED);
+	assert_int_equal(ask(&o, "option.example"), CODE_OK);
+	o.trust_project = true; /* from now on, and remembered */
+	assert_int_equal(ask(&o, "project.example"), CODE_OK);
+	o.trust_project = false;
+	assert_int_equal(ask(&o, "project.example"), CODE_OK);
+	/* another content is another file */
+	write_file(project_file, "{\"network\": {\"allowedDomains\": [\"project2.example\"]}}");
+	assert_int_equal(ask(&o, "project2.example"), CODE_NOT_LISTED);
+	run_options_clear(&o);
+}
+
+static void test_a_project_may_not_loosen_switches(void **state)
+{
+	struct run_options o;
+	struct layers *l;
+	struct error err;
+
+	(void)state;
+	run_options_init(&o);
+	o.trust_project = true;
+	write_file(user_file, "{\"network\": {\"strictAllowlist\": true}}");
+	write_file(project_file, "{\"network\": {\"strictAllowlist\": false},"
+				 "\"filesystem\": {\"disabled\": true}}");
+	assert_int_equal(ask(&o, "other.example"), CODE_STRICT);
+	l = layers_load(&o, dir, &err);
+	assert_non_null(l);
+	assert_int_equal(layers_flag(l, SETTINGS_STRICT), SETTINGS_YES);
+	assert_int_equal(layers_flag(l, SETTINGS_FS_DISABLED), SETTINGS_UNSET);
+	layers_free(l);
+	/* the user's own file may */
+	write_file(user_file, "{\"filesystem\": {\"disabled\": true}}");
+	l = layers_load(&o, dir, &err);
+	assert_int_equal(layers_flag(l, SETTINGS_FS_DISABLED), SETTINGS_YES);
+	layers_free(l);
+	run_options_clear(&o);
+}
+
+static void test_broken_or_missing_files_stop_the_start(void **state)
+{
+	struct run_options o;
+
+	(void)state;
+	run_options_init(&o);
+	assert_true(loads(&o)); /* no file at all is fine */
+	write_file(user_file, "{\"network\": {\"allowedDomains\": [\"*.com\"]}}");
+	assert_false(loads(&o));
+	write_file(user_file, "{\"network\": ");
+	assert_false(loads(&o));
+	write_file(user_file, "{}");
+	assert_true(loads(&o));
+	options_add_rule(&o, OPT_POLICY, "/nonexistent/settings.json");
+	assert_false(loads(&o));
+	run_options_clear(&o);
+}
+
+static void test_paths_are_made_absolute(void **state)
+{
+	struct run_options o;
+	struct layers *l;
+	struct error err;
+	const char *const *v;
+	size_t n;
+	CLEANUP_FREE char *inside = xasprintf("%s/there", dir);
+	CLEANUP_FREE char *home = xasprintf("%s/.aws", dir);
+
+	(void)state;
+	run_options_init(&o);
+	write_file("there", "");
+	write_file(user_file, "{\"filesystem\": {\"allowWrite\": [\"~/there\", \"missing\"],"
+			      "\"denyRead\": [\"~/.aws\"]}}");
+	l = layers_load(&o, dir, &err);
+	assert_non_null(l);
+	v = layers_list(l, SETTINGS_ALLOW_WRITE, &n);
+	assert_int_equal(n, 1); /* a grant needs its path, a denial does not */
+	assert_string_equal(v[0], inside);
+	v = layers_list(l, SETTINGS_DENY_READ, &n);
+	assert_int_equal(n, 1);
+	assert_string_equal(v[0], home);
+	layers_free(l);
+	run_options_clear(&o);
+}
+
+static void test_trust_is_by_path_and_content(void **state)
+{
+	struct error err;
+
+	(void)state;
+	assert_int_equal(trust_check("/a/b", "x", 1, &err), 0);
+	assert_int_equal(trust_remember("/a/b", "x", 1, &err), 0);
+	assert_int_equal(trust_remember("/a/c", "y", 1, &err), 0);
+	assert_int_equal(trust_check("/a/b", "x", 1, &err), 1);
+	assert_int_equal(trust_check("/a/b", "y", 1, &err), 0);
+	assert_int_equal(trust_check("/a/c", "x", 1, &err), 0);
+	assert_int_equal(trust_check("/a", "x", 1, &err), 0);
+	assert_int_equal(trust_remember("/a/b", "z", 1, &err), 0); /* replaces, keeps the other */
+	assert_int_equal(trust_check("/a/b", "x", 1, &err), 0);
+	assert_int_equal(trust_check("/a/b", "z", 1, &err), 1);
+	assert_int_equal(trust_check("/a/c", "y", 1, &err), 1);
+	assert_int_equal(trust_remember("/a/\nb", "z", 1, &err), -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_lists_of_all_layers_add_up, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_an_untrusted_project_only_tightens, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_project_may_not_loosen_switches, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_broken_or_missing_files_stop_the_start, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_paths_are_made_absolute, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_trust_is_by_path_and_content, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
