@@ -1,0 +1,83 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "cli/refusals.h"
+
+static struct target named(const char *authority)
+{
+	struct target t = { .via = VIA_CONNECT };
+
+	assert_int_equal(target_parse_authority(authority, strlen(authority), 443, &t), TARGET_OK);
+	return t;
+}
+
+static char *block(const struct refusals *r)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+
+	refusals_block(r, f);
+	assert_int_equal(fclose(f), 0);
+	return text;
+}
+
+static void test_block_lists_each_target_and_reason_once(void **state)
+{
+	const struct decision unlisted = { .code = CODE_NOT_LISTED };
+	const struct decision dead = { .code = CODE_CONNECT_FAILED };
+	struct target a = named("a.example"), b = named("b.example:80");
+	struct refusals *r = refusals_new(true);
+	CLEANUP_FREE char *empty = block(r);
+	CLEANUP_FREE char *text = NULL;
+
+	(void)state;
+	assert_string_equal(empty, "");
+	for (int i = 0; i < 3; i++)
+		refusals_note(r, &a, &unlisted);
+	refusals_note(r, &b, &unlisted);
+	refusals_note(r, &b, &dead); /* a failure is no violation */
+	text = block(r);
+	assert_string_equal(text, "<sandbox_violations>\n"
+				  "deny network-outbound a.example:443 (not-listed)\n"
+				  "deny network-outbound b.example:80 (not-listed)\n"
+				  "</sandbox_violations>\n");
+	assert_int_equal(refusals_total(r), 4);
+	refusals_free(r);
+}
+
+static void test_more_targets_than_are_remembered_are_counted(void **state)
+{
+	const struct decision unlisted = { .code = CODE_NOT_LISTED };
+	struct refusals *r = refusals_new(true);
+
+	(void)state;
+	for (unsigned i = 0; i < REFUSALS_MAX + 500; i++) {
+		char name[32];
+		struct target t;
+
+		(void)snprintf(name, sizeof(name), "h%u.example", i);
+		t = named(name);
+		refusals_note(r, &t, &unlisted);
+	}
+	assert_int_equal(refusals_total(r), REFUSALS_MAX + 500);
+	refusals_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_block_lists_each_target_and_reason_once),
+		cmocka_unit_test(test_more_targets_than_are_remembered_are_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
