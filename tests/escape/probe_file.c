@@ -22,6 +22,16 @@ static int open_path(char *const *args)
 	return outcome(open(args[1], (int)strtol(args[0], NULL, 0) | O_CLOEXEC | O_NOCTTY, 0600));
 }
 
+/* read PATH: at least one byte; ENODATA if there is none */
+static int read_path(char *const *args)
+{
+	char c;
+	int fd = open(args[0], O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, &c, 1);
+
+	return n < 0 ? errno : n == 0 ? ENODATA : 0;
+}
+
 /* chmod MODE PATH */
 static int change_mode(char *const *args)
 {
@@ -206,6 +216,7 @@ static int denied_calls(char *const *args)
 
 const struct probe file_probes[] = {
 	{ "open", open_path },
+	{ "read", read_path },
 	{ "chmod", change_mode },
 	{ "create-mode", create_mode },
 	{ "chown", change_owner },

@@ -33,6 +33,27 @@ static int raw_socketpair(char *const *args)
 	return outcome(syscall(SYS_socketpair, AF_UNIX, strtoull(args[0], NULL, 0), 0, pair));
 }
 
+/* Every family but those that are meant to work; OK if one opens, else the oddest answer. */
+static int odd_families(char *const *args)
+{
+	static const int kinds[] = { SOCK_STREAM, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET };
+	int answer = EAFNOSUPPORT;
+
+	(void)args;
+	for (int family = 0; family < 64; family++) {
+		if (family == AF_UNIX || family == AF_INET || family == AF_INET6 ||
+		    family == AF_NETLINK)
+			continue;
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+			if (socket(family, kinds[i], 0) >= 0)
+				return 0;
+			if (errno != EAFNOSUPPORT && !(errno == EPERM && family == AF_PACKET))
+				answer = errno;
+		}
+	}
+	return answer;
+}
+
 static struct sockaddr_un unix_address(const char *path)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
@@ -71,7 +92,7 @@ static int unix_connect(char *const *args)
 
 	if (fd < 0 || connect(fd, (const struct sockaddr *)&sun, sizeof(sun)) < 0)
 		return errno;
-	return outcome(write(fd, "escaped", 7));
+	return atoi(args[0]) == SOCK_DGRAM ? outcome(write(fd, "escaped", 7)) : 0;
 }
 
 static int unix_bind(char *const *args)
@@ -212,19 +233,12 @@ static int own_server(char *const *args)
 }
 
 const struct probe net_probes[] = {
-	{ "socket", raw_socket },
-	{ "socketpair", raw_socketpair },
-	{ "pair-sendto", pair_sendto },
-	{ "pair-connect", pair_connect },
-	{ "unix-connect", unix_connect },
-	{ "unix-bind", unix_bind },
-	{ "i386-socket", i386_socket },
-	{ "x32-socket", x32_socket },
-	{ "tcp-connect", tcp_connect },
-	{ "tcp-fastopen", tcp_fastopen },
-	{ "udp-send", udp_send },
-	{ "tcp-ulp", tcp_ulp },
-	{ "sockopt", sockopt },
-	{ "own-server", own_server },
-	{ 0 },
+	{ "socket", raw_socket },	  { "odd-families", odd_families },
+	{ "socketpair", raw_socketpair }, { "pair-sendto", pair_sendto },
+	{ "pair-connect", pair_connect }, { "unix-connect", unix_connect },
+	{ "unix-bind", unix_bind },	  { "i386-socket", i386_socket },
+	{ "x32-socket", x32_socket },	  { "tcp-connect", tcp_connect },
+	{ "tcp-fastopen", tcp_fastopen }, { "udp-send", udp_send },
+	{ "tcp-ulp", tcp_ulp },		  { "sockopt", sockopt },
+	{ "own-server", own_server },	  { 0 },
 };

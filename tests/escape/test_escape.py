@@ -127,7 +127,7 @@ class Escape(unittest.TestCase):
         for d in (self.home, self.home + "/.ssh", self.home + "/.aws"):
             os.makedirs(d, exist_ok=True)
         for name in ("outside/file", "outside/doomed", "outside/moved", "work/file", "work/ours",
-                     "home/.ssh/id_rsa", "home/.aws/credentials"):
+                     "home/.ssh/id_rsa", "home/.aws/credentials", "home/.netrc"):
             where, rest = name.split("/", 1)
             with open(os.path.join(getattr(self, where), rest), "w") as f:
                 f.write("canary\n")
@@ -382,6 +382,9 @@ class Escape(unittest.TestCase):
                 self.fill(uid)
                 with self.subTest(uid=uid, options=options, probe=probe):
                     got = self.outcome(uid, self.inside([self.probe] + probe, *options))
+                    if "is not available in this version" in got:
+                        skipped.append(got)
+                        continue
                     self.assertIn(got, want)
 
 
