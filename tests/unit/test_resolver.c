@@ -1073,18 +1073,18 @@ static void test_new_takes_only_servers_from_resolv_conf(void **state)
 }
 
 /* D-017: the variables are set for the whole program before c-ares is asked for anything */
-static void poison_environment(void)
+static void poison_environment(char *path)
 {
-	FILE *f = fopen("/tmp/test-hostaliases", "w");
+	static const char text[] = "intranet evil.example\n";
+	int fd = mkstemp(path);
 
-	if (f) {
-		(void)fputs("intranet evil.example\n", f);
-		(void)fclose(f);
-	}
-	(void)setenv("HOSTALIASES", "/tmp/test-hostaliases", 1);
+	if (fd < 0 || write(fd, text, sizeof(text) - 1) < 0)
+		abort();
+	(void)close(fd);
+	(void)setenv("HOSTALIASES", path, 1);
+	(void)setenv("CARES_HOSTS", path, 1);
 	(void)setenv("LOCALDOMAIN", "evil-search.example", 1);
 	(void)setenv("RES_OPTIONS", "ndots:15 rotate retrans:1 retry:1", 1);
-	(void)setenv("CARES_HOSTS", "/tmp/test-hostaliases", 1);
 }
 
 #define T(f)	       cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -1133,6 +1133,11 @@ int main(void)
 		cmocka_unit_test(test_new_takes_only_servers_from_resolv_conf),
 	};
 
-	poison_environment();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	char path[] = "/tmp/test-hostaliases-XXXXXX";
+	int failed;
+
+	poison_environment(path);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	(void)unlink(path);
+	return failed;
 }
