@@ -310,6 +310,17 @@ static void test_classify_without_family_is_not_public(void **state)
 	assert_int_equal(addr_classify(&none), ADDR_SPECIAL);
 }
 
+static void test_class_names(void **state)
+{
+	static const char *const name[] = { "public",	  "loopback", "metadata",
+					    "link-local", "private",  "special" };
+
+	(void)state;
+	assert_int_equal(ARRAY_SIZE(name), ADDR_NUM_CLASSES);
+	for (size_t i = 0; i < ARRAY_SIZE(name); i++)
+		assert_string_equal(addr_class_name((enum addr_class)i), name[i]);
+}
+
 static void test_unwrap(void **state)
 {
 	static const struct {
@@ -469,6 +480,7 @@ int main(void)
 		cmocka_unit_test(test_classify_v6),
 		cmocka_unit_test(test_classify_unwraps_embedded_v4),
 		cmocka_unit_test(test_classify_without_family_is_not_public),
+		cmocka_unit_test(test_class_names),
 		cmocka_unit_test(test_unwrap),
 		cmocka_unit_test(test_sockaddr_round_trip),
 		cmocka_unit_test(test_cidr_parse),

@@ -141,6 +141,7 @@ static void test_parse_rejects_with_advice(void **state)
 		{ "h:1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33", "more than 16" },
 		{ "::1", "write \"[::1]\"" },
 		{ "2001:db8::1:443", "brackets" },
+		{ "1:2:3:4:5:6:7:8:443", "brackets" },
 		{ "::ffff:1.2.3.4", "brackets" },
 		{ "[::1", "in brackets" },
 		{ "[::1]junk", "in brackets" },

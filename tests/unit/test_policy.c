@@ -455,7 +455,7 @@ static void test_decide_own_list_of_the_run(void **state)
 					   .only = { "o.example", "d.example", "127.0.0.1:3000" },
 					   .unknown = VERDICT_ASK };
 	static const struct lists strict = { .allow = { "a.example" },
-					     .only = { "o.example" },
+					     .only = { "o.example", "8.8.8.8", "127.0.0.1:3000" },
 					     .strict = true };
 	static const struct row in_only[] = {
 		{ "A23", "o.example:443", VERDICT_ALLOW, CODE_OK },
@@ -467,6 +467,9 @@ static void test_decide_own_list_of_the_run(void **state)
 	};
 	static const struct row in_strict[] = {
 		{ "A23", "o.example:443", VERDICT_DENY, CODE_STRICT },
+		{ "A23", "8.8.8.8:443", VERDICT_DENY, CODE_STRICT },
+		{ "A23", "127.0.0.1:3000", VERDICT_DENY, CODE_LOOPBACK },
+		{ "A23", "localhost:3000", VERDICT_DENY, CODE_LOOPBACK },
 		{ "A23", "a.example:443", VERDICT_ALLOW, CODE_OK },
 	};
 
