@@ -5,6 +5,8 @@ add_library(sbx_flags INTERFACE)
 target_compile_features(sbx_flags INTERFACE c_std_17)
 set(CMAKE_C_EXTENSIONS ON) # gnu17: cleanup attribute, statement expressions
 target_compile_definitions(sbx_flags INTERFACE _GNU_SOURCE SBX_VERSION="${PROJECT_VERSION}")
+# assert() states what must never be false; a build that forgets it is not the one that was tested.
+target_compile_options(sbx_flags INTERFACE -UNDEBUG)
 target_include_directories(sbx_flags INTERFACE ${CMAKE_SOURCE_DIR})
 
 function(sbx_flag flag)
