@@ -150,11 +150,13 @@ class Escape(unittest.TestCase):
                      uid=uid)
         return text.format(**names).split()
 
+    def env(self):
+        return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": self.home}
+
     def run_as(self, uid, argv, **kw):
         kw.update(self.identity(uid))
         kw.setdefault("stdin", subprocess.DEVNULL)
-        env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": self.home}
-        return subprocess.run(argv, cwd=self.work, env=env, timeout=LIMIT, text=True, check=False,
+        return subprocess.run(argv, cwd=self.work, env=self.env(), timeout=LIMIT, text=True, check=False,
                               **kw)
 
     @staticmethod
@@ -295,9 +297,8 @@ class Escape(unittest.TestCase):
         def take():
             os.setsid()
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-        env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": self.home}
         try:
-            p = subprocess.run(argv, cwd=self.work, env=env, stdin=slave, capture_output=True,
+            p = subprocess.run(argv, cwd=self.work, env=self.env(), stdin=slave, capture_output=True,
                                text=True, timeout=LIMIT, preexec_fn=take, check=False,
                                **self.identity(uid))
             return p.stdout.strip() or p.stderr
@@ -352,7 +353,7 @@ class Escape(unittest.TestCase):
             path = os.path.join(self.work, "beat4.%d" % uid)
             argv = self.inside(["sh", "-c", '"$1" heartbeat "$2"; exec sleep 600', "sh",
                                 self.probe, path])
-            p = subprocess.Popen(argv, cwd=self.work, stdin=subprocess.DEVNULL,
+            p = subprocess.Popen(argv, cwd=self.work, env=self.env(), stdin=subprocess.DEVNULL,
                                  **self.identity(uid))
             self.wait_for(lambda path=path: self.beats(path) > 0)
             p.kill()
