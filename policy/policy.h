@@ -11,6 +11,16 @@
  *  5. strict: DENY
  *  6. unknown: DENY, ASK or ALLOW as policy_set_unknown() says
  * and policy_vet() judges each resolved address before it may be dialled.
+ *
+ * What opens an address that is not public, on the allow list or the run's own list:
+ *  - metadata, link-local, this machine's own: that very address
+ *  - loopback: the address, or a block inside loopback; localhost and its kind open 127.0.0.1 and
+ *    ::1 to themselves only, and are opened by those, too
+ *  - private, special: the address, or a block of /8 (IPv6: /7) or longer; for private ones also
+ *    LIST_PRIVATE for the name, or a person's yes to the literal
+ * A name, a wildcard and "*" open none of them; "*" opens names and public literals. Strict mode
+ * locks the run's own list. Deny entries: *.host covers host too; an address that embeds a denied
+ * IPv4 address is denied.
  */
 #ifndef POLICY_POLICY_H
 #define POLICY_POLICY_H
