@@ -37,9 +37,9 @@ enum hostname_kind {
  * @addr: the address for HOSTNAME_ADDR (family AF_UNSPEC otherwise)
  *
  * A dotted quad and a bracketed IPv6 address are literals; so is a bare IPv6 address when
- * @n bytes parse as one (SOCKS carries them so). A name whose last label is a number (decimal or
- * 0x hex, or 1e3) is BAD: inet_aton(3) and others would take it for an address. A literal with a final dot, a zone
- * identifier, userinfo, a port or any byte outside the alphabet is BAD.
+ * @n bytes parse as one (SOCKS carries them so). A name whose last label is a number (decimal,
+ * 0x hex, or 1e3) is BAD: inet_aton(3) and others would take it for an address. A literal with a
+ * final dot, a zone identifier, userinfo, a port or any byte outside the alphabet is BAD.
  */
 enum hostname_kind hostname_parse(const void *p, size_t n, struct hostname *out, struct addr *addr);
 
