@@ -131,9 +131,10 @@ static int set_up(struct init *in, struct error *err)
 	return give_up_privileges(err);
 }
 
-/* Pid 1 holds the socket and a signal descriptor; 0, 1 and 2 lead to /dev/null. */
-static int let_go(const struct init *in, struct error *err)
+/* Pid 1 keeps the socket and the signal descriptor; 0, 1 and 2 lead to /dev/null. */
+static int let_go(const struct init *in, int sigfd, struct error *err)
 {
+	const int keep[] = { in->sock, in->status, sigfd };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0)
@@ -141,7 +142,7 @@ static int let_go(const struct init *in, struct error *err)
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		if (dup2(null, fd) < 0)
 			return error_set(err, errno, "cannot let go of descriptor %d", fd);
-	return closefds_except(&in->sock, 1, err);
+	return closefds_except(keep, ARRAY_SIZE(keep), err);
 }
 
 #define ALLOW(nr)                                                  \
@@ -162,6 +163,8 @@ static int install_filter(struct error *err)
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		ALLOW(SYS_ppoll),
 		ALLOW(SYS_read),
+		ALLOW(SYS_write),
+		ALLOW(SYS_close),
 		ALLOW(SYS_recvfrom),
 		ALLOW(SYS_wait4),
 		ALLOW(SYS_kill),
@@ -252,22 +255,20 @@ void init_run(struct init *in)
 	pid_t command;
 	int sigfd;
 
+	(void)sigemptyset(&chld);
+	(void)sigaddset(&chld, SIGCHLD);
 	if (set_up(in, &err))
 		init_fail(in->status, LAUNCHER_EXIT_SETUP, &err);
-	command = fork();
+	sigfd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
+	command = sigfd < 0 ? -1 : fork();
 	if (command < 0) {
 		(void)error_set(&err, errno, "cannot fork");
 		init_fail(in->status, LAUNCHER_EXIT_SETUP, &err);
 	}
 	if (command == 0)
 		command_run(in);
-	/* From here on there is no way to report but the exit status; each step must work. */
-	if (let_go(in, &err))
-		_exit(LAUNCHER_EXIT_SETUP);
-	(void)sigemptyset(&chld);
-	(void)sigaddset(&chld, SIGCHLD);
-	sigfd = signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (sigfd < 0 || install_filter(&err))
-		_exit(LAUNCHER_EXIT_SETUP);
+	if (let_go(in, sigfd, &err) || install_filter(&err))
+		init_fail(in->status, LAUNCHER_EXIT_SETUP, &err);
+	(void)close(in->status);
 	loop(in, command, sigfd);
 }

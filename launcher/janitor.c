@@ -120,13 +120,15 @@ void janitor_finish(struct janitor *j, const struct protect *what)
 {
 	int status = -1;
 
-	if (j->pid == 0)
+	if (j->done)
 		return;
+	j->done = true;
 	cleanup_close(&j->sock);
 	j->sock = -1;
-	while (waitpid(j->pid, &status, 0) < 0 && errno == EINTR)
-		;
+	if (j->pid > 0)
+		while (waitpid(j->pid, &status, 0) < 0 && errno == EINTR)
+			;
 	j->pid = 0;
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+	if (status != 0)
 		protect_remove(what);
 }

@@ -4,6 +4,7 @@
 #ifndef LAUNCHER_JANITOR_H
 #define LAUNCHER_JANITOR_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -13,10 +14,12 @@
  * struct janitor - the process, or nothing when there is nothing to tidy up
  * @pid: 0 if there is none
  * @sock: its end is the sign to begin; -1 if there is none
+ * @done: janitor_finish() has been called
  */
 struct janitor {
 	pid_t pid;
 	int sock;
+	bool done;
 };
 
 /**
@@ -32,9 +35,9 @@ int janitor_start(const struct protect *what, struct janitor *out, struct error 
 int janitor_watch(const struct janitor *j, int pidfd, struct error *err);
 
 /**
- * janitor_finish() - let it work and wait until it is done; if it was killed, do its work
+ * janitor_finish() - let it work and wait until it is done; if there is none, do its work
  *
- * To be called when pid 1 has been reaped.
+ * To be called when pid 1 has been reaped, or was never made.
  */
 void janitor_finish(struct janitor *j, const struct protect *what);
 

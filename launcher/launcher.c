@@ -284,8 +284,7 @@ void launcher_free(struct launcher *l)
 	launcher_kill(l);
 	if (l->pid)
 		(void)launcher_wait(l);
-	else
-		janitor_finish(&l->janitor, &l->protect);
+	janitor_finish(&l->janitor, &l->protect);
 	protect_clear(&l->protect);
 	cleanup_close(&l->pidfd);
 	cleanup_close(&l->sock);

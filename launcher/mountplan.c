@@ -59,6 +59,16 @@ static int add(struct mountplan *p, struct mountplan_step step, int *fd, struct 
 	return 0;
 }
 
+/* Adds a step whose path is canonical already; it is opened once what is above it is mounted. */
+static void add_later(struct mountplan *p, struct mountplan_step step, const char *path)
+{
+	step.path = xstrdup(path);
+	step.fd = -1;
+	step.tree = -1;
+	p->v = xreallocarray(p->v, p->n + 1, sizeof(*p->v));
+	p->v[p->n++] = step;
+}
+
 static int add_grant(struct mountplan *p, enum mounts_use use, bool own, const char *path,
 		     struct error *err)
 {
@@ -135,42 +145,29 @@ static const char *root_above(const struct mountplan *p, const char *path)
 }
 
 /* Each directory between a writable root and a locked name; none of them can be moved then. */
-static int add_pins(struct mountplan *p, const char *locked, struct error *err)
+static void add_pins(struct mountplan *p, const char *locked)
 {
 	const char *root = root_above(p, locked);
 	CLEANUP_FREE char *path = xstrdup(locked);
 	size_t top = root ? strlen(root) : 0;
 
 	if (!root)
-		return 0;
+		return;
 	for (char *slash; (slash = strrchr(path, '/')) && (size_t)(slash - path) > top;) {
-		CLEANUP_CLOSE int fd = -1;
-
 		*slash = '\0';
-		fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0)
-			return error_set(err, errno, "cannot protect %s", locked);
-		if (add(p, (struct mountplan_step){ .kind = STEP_PIN }, &fd, err))
-			return -1;
+		add_later(p, (struct mountplan_step){ .kind = STEP_PIN }, path);
 	}
-	return 0;
 }
 
-static int add_locked(struct mountplan *p, const struct protect *protect, struct error *err)
+static void add_locked(struct mountplan *p, const struct protect *protect)
 {
 	for (size_t i = 0; i < protect->npaths; i++) {
-		const char *path = protect->paths[i];
-		CLEANUP_CLOSE int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 		bool firm = i >= protect->first_denied;
 
-		if (fd < 0)
-			return error_set(err, errno, "cannot protect %s", path);
-		if (add(p, (struct mountplan_step){ .kind = STEP_LOCK, .firm = firm }, &fd, err))
-			return -1;
-		if (add_pins(p, path, err))
-			return -1;
+		add_later(p, (struct mountplan_step){ .kind = STEP_LOCK, .firm = firm },
+			  protect->paths[i]);
+		add_pins(p, protect->paths[i]);
 	}
-	return 0;
 }
 
 /* Not what is granted itself, nor what lies in a tree that is granted for writing. */
@@ -344,10 +341,11 @@ int mountplan_make(const struct launcher_plan *plan, const struct protect *prote
 	struct mountplan p = { 0 };
 
 	if (add_granted(&p, plan, err) || add_private(&p, plan, err) ||
-	    add_all_hidden(&p, plan, err) || add_locked(&p, protect, err)) {
+	    add_all_hidden(&p, plan, err)) {
 		mountplan_clear(&p);
 		return -1;
 	}
+	add_locked(&p, protect);
 	qsort(p.v, p.n, sizeof(*p.v), compare_steps);
 	settle(&p);
 	*out = p;

@@ -32,9 +32,9 @@ enum mountplan_kind {
  * @fresh: for STEP_HIDE: grants lie beneath, so that it needs a file system of its own
  * @use: for STEP_GRANT
  * @path: canonical
- * @fd: O_PATH, never through a final symbolic link; -1 for STEP_ROOT
+ * @fd: O_PATH; -1 until attached for STEP_PIN and STEP_LOCK, which are opened where they are then
  * @tree: the detached copy that is to be attached, -1 if there is none
- * @dev, @ino, @mode: what the path led to when it was opened
+ * @dev, @ino, @mode: what the path led to when it was opened (not for STEP_PIN and STEP_LOCK)
  */
 struct mountplan_step {
 	enum mountplan_kind kind;

@@ -61,26 +61,32 @@ static int clone_tree(int fd)
 			 AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 }
 
-static bool is_copied(const struct mountplan_step *s)
+/* The same with the flags that a step asks for. */
+static int copy_tree(struct work *w, const struct mountplan_step *s, int fd)
 {
-	return s->mounted && (s->kind == STEP_GRANT || s->kind == STEP_PIN || s->kind == STEP_LOCK);
+	CLEANUP_CLOSE int tree = clone_tree(fd);
+	uint64_t set = MOUNT_ATTR_NOSUID;
+
+	if (w->mode != FS_OFF)
+		set |= MOUNT_ATTR_NODEV;
+	if (s->kind == STEP_LOCK || (s->kind == STEP_GRANT && s->use != MOUNTS_WRITE))
+		set |= MOUNT_ATTR_RDONLY;
+	if (tree < 0 || set_flags(tree, "", set) < 0)
+		return error_set(w->err, errno, "cannot copy the mount of %s", s->path);
+	return take_fd(&tree);
 }
 
-static int copy_trees(struct work *w)
+/* What is writable now must be copied before everything becomes read-only. */
+static int copy_grants(struct work *w)
 {
 	for (size_t i = 0; i < w->plan.n; i++) {
 		struct mountplan_step *s = &w->plan.v[i];
-		uint64_t set = MOUNT_ATTR_NOSUID;
 
-		if (!is_copied(s))
+		if (s->kind != STEP_GRANT || !s->mounted)
 			continue;
-		if (w->mode != FS_OFF)
-			set |= MOUNT_ATTR_NODEV;
-		if (s->kind == STEP_LOCK || (s->kind == STEP_GRANT && s->use != MOUNTS_WRITE))
-			set |= MOUNT_ATTR_RDONLY;
-		s->tree = clone_tree(s->fd);
-		if (s->tree < 0 || set_flags(s->tree, "", set) < 0)
-			return error_set(w->err, errno, "cannot copy the mount of %s", s->path);
+		s->tree = copy_tree(w, s, s->fd);
+		if (s->tree < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -141,9 +147,12 @@ static const char *relative(const struct mountplan_step *s, const struct mountpl
 	return *rel == '/' ? rel + 1 : rel;
 }
 
-/* Opens what a step is about in the tree that is attached above it; it must still be the same. */
-static int reopen(struct work *w, const struct mountplan_step *s,
-		  const struct mountplan_step *above)
+/*
+ * Opens what a step is about in the tree that is attached above it. What has been opened before
+ * must still be the same; a pin or a lock is opened here for the first time.
+ */
+static int open_below(struct work *w, const struct mountplan_step *s,
+		      const struct mountplan_step *above)
 {
 	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
 				.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH };
@@ -152,9 +161,9 @@ static int reopen(struct work *w, const struct mountplan_step *s,
 				    : fcntl(above->fd, F_DUPFD_CLOEXEC, 3);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
 		return error_set(w->err, errno, "cannot open %s", s->path);
-	if (st.st_dev != s->dev || st.st_ino != s->ino)
+	if (s->fd >= 0 && (fstat(fd, &st) < 0 || st.st_dev != s->dev || st.st_ino != s->ino))
 		return error_set(w->err, 0, "%s was replaced while the sandbox was being made",
 				 s->path);
 	return take_fd(&fd);
@@ -196,18 +205,20 @@ static int target_of(struct work *w, size_t i)
 {
 	const struct mountplan_step *s = &w->plan.v[i], *above = mountplan_above(&w->plan, i);
 
-	if (!above || above->kind == STEP_ROOT)
+	if (!above || (above->kind == STEP_ROOT && s->fd >= 0))
 		return fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
 	if (above->kind == STEP_PRIVATE || above->kind == STEP_HIDE)
 		return make_target(w, s, above);
-	return reopen(w, s, above);
+	return open_below(w, s, above);
 }
 
 /* What is to be attached: the copy, an empty file system, or an empty directory or file. */
-static int tree_of(const struct work *w, struct mountplan_step *s)
+static int tree_of(struct work *w, struct mountplan_step *s, int target)
 {
 	if (s->tree >= 0)
 		return take_fd(&s->tree);
+	if (s->kind == STEP_PIN || s->kind == STEP_LOCK)
+		return copy_tree(w, s, target);
 	if (s->kind == STEP_PRIVATE)
 		return new_tmpfs("1777", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	if (s->fresh)
@@ -224,10 +235,10 @@ static int attach(struct work *w, size_t i)
 
 	if (target < 0)
 		return -1;
-	tree = tree_of(w, s);
+	tree = tree_of(w, s, target);
 	if (tree < 0 || move_to(tree, target) < 0)
 		return error_set(w->err, errno, "cannot mount %s", s->path);
-	(void)close(s->fd);
+	cleanup_close(&s->fd);
 	s->fd = take_fd(&tree);
 	return 0;
 }
@@ -268,7 +279,7 @@ static int mount_proc(struct work *w)
 
 static int carry_out(struct work *w)
 {
-	if (copy_trees(w) || make_readonly(w) || make_covers(w) || attach_all(w))
+	if (copy_grants(w) || make_readonly(w) || make_covers(w) || attach_all(w))
 		return -1;
 	return mount_proc(w);
 }
