@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+"""VECTORS 7: what must keep working inside. Each tool runs bare first; what is absent is skipped."""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SBX_NET = os.environ.get("SBX_NET", "sbx-net")
+NOBODY = 65534
+LIMIT = 120
+skipped = []
+
+HELLO = r"""
+#include <pthread.h>
+#include <stdio.h>
+static void *f(void *p) { return p; }
+int main(void) { pthread_t t; int x;
+ if (pthread_create(&t, 0, f, &x)) return 1;
+ pthread_join(t, 0); puts("threads"); return 0; }
+"""
+
+# id, program needed, shell script; it must exit 0 and its last line must be "works"
+TOOLS = [
+    ("C-01", "gcc", "printf '%s' \"$HELLO\" >t.c && gcc -O1 -pthread -o t t.c && ./t && echo works"),
+    ("C-02", "node", "node -e 'require(\"fs\").promises.readFile(\"/etc/hosts\")"
+     ".then(() => console.log(\"works\"))'"),
+    ("C-03", "node", "node -e 'const r=require(\"child_process\").spawnSync(\"echo\",[\"works\"]);"
+     "process.stdout.write(r.stdout); process.exit(r.status)'"),
+    ("C-03", "node", "node -e 'const {Worker}=require(\"worker_threads\");"
+     "new Worker(\"console.log(\\\"works\\\")\",{eval:true})'"),
+    ("C-04", "python3", "python3 -c 'import asyncio\n"
+     "async def f():\n"
+     " p = await asyncio.create_subprocess_exec(\"echo\", \"works\")\n"
+     " await p.wait()\n"
+     " await asyncio.get_running_loop().run_in_executor(None, abs, 1)\n"
+     "asyncio.run(f())'"),
+    ("C-06", "python3", "python3 -c 'import multiprocessing as m\n"
+     "q = m.get_context(\"fork\").Queue(); s = m.Semaphore(1); s.acquire()\n"
+     "p = m.get_context(\"fork\").Process(target=q.put, args=(\"works\",)); p.start()\n"
+     "print(q.get()); p.join()'"),
+    ("C-06", "python3", "python3 -c 'from multiprocessing import shared_memory as s\n"
+     "m = s.SharedMemory(create=True, size=4096); m.buf[0] = 1; m.close(); m.unlink()\n"
+     "print(\"works\")'"),
+    ("C-07", "git", "git init -q r && cd r && git config user.email a@example.com &&"
+     " git config user.name a; echo x >f && git add f &&"
+     " git -c user.email=a@example.com -c user.name=a commit -qm x && git clone -q . ../c &&"
+     " git -C ../c log --oneline | grep -q x && echo works"),
+    ("C-07", "sqlite3", "sqlite3 d 'create table t(x); insert into t values(\"works\");"
+     "select x from t'"),
+    ("C-07", "python3", "python3 -c 'import sqlite3\n"
+     "c = sqlite3.connect(\"d2\"); c.execute(\"pragma journal_mode=wal\")\n"
+     "c.execute(\"create table t(x)\"); c.commit(); print(\"works\")'"),
+    ("C-07", "sh", "mkdir a b && echo works >a/f && mv a/f b/g && ln b/g a/h && cat a/h"),
+    ("C-10", "cp", "cp --reflink=auto /bin/ls l && cp -a l l2 && touch -d yesterday l2 &&"
+     " chmod 700 l2 && ./l2 >/dev/null && echo works"),
+    ("C-10", "tar", "mkdir d3 && echo works >d3/f && tar cf t.tar d3 && rm -r d3 && tar xpf t.tar"
+     " && cat d3/f"),
+    ("C-14", "java", "java -version 2>&1 && echo works"),
+    ("C-19", "getent", "getent passwd root >/dev/null && id >/dev/null && echo works"),
+    ("C-21", "python3", "python3 -c 'import ctypes\n"
+     "l = ctypes.CDLL(None, use_errno=True); i = l.shmget(0, 4096, 0o1600); assert i >= 0\n"
+     "l.shmctl(i, 0, None); print(\"works\")'"),
+    ("C-25", "nproc", "nproc >/dev/null && readlink /proc/self/exe >/dev/null &&"
+     " grep -q MemTotal /proc/meminfo && grep -q . /proc/self/maps && echo works"),
+    ("C-26", "python3", "python3 -c 'import os, socket, select, subprocess, tempfile, pty\n"
+     "a, b = socket.socketpair(); a.send(b\"x\"); assert b.recv(1) == b\"x\"\n"
+     "subprocess.run([\"true\"], check=True, close_fds=True); select.epoll()\n"
+     "tempfile.TemporaryFile().write(b\"x\"); os.getrandom(8); print(\"works\")'"),
+    ("getifaddrs", "python3", "python3 -c 'import socket; socket.if_nameindex(); print(\"works\")'"),
+    ("C-26", "python3", "python3 -c 'import pty, os\n"
+     "m, s = pty.openpty(); os.write(s, b\"x\"); os.read(m, 1); print(\"works\")'"),
+    ("C-26", "script", "script -qec true /dev/null >/dev/null </dev/null && echo works"),
+    ("make", "make", "printf 'all: ; @echo works\\n' >Makefile && make -s -j2"),
+    ("bash", "bash", "bash -c 'cat <(echo works) | tee /dev/stderr 2>/dev/null' | tail -1"),
+]
+
+
+def find(name):
+    return shutil.which(name) or next(iter(glob.glob("/usr/lib/postgresql/*/bin/" + name)), None)
+
+
+class Tools(unittest.TestCase):
+    def setUp(self):
+        self.top = tempfile.mkdtemp(prefix="escape-tools.", dir="/var/tmp")
+        os.chmod(self.top, 0o755)
+        self.addCleanup(shutil.rmtree, self.top, True)
+        self.home = os.path.join(self.top, "home")
+        os.mkdir(self.home, 0o700)
+
+    def run_as(self, uid, argv, work):
+        kw = {}
+        if os.geteuid() == 0 and uid != 0:
+            kw = dict(user=uid, group=uid, extra_groups=[])
+        env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": self.home, "HELLO": HELLO,
+               "LANG": "C.UTF-8"}
+        p = subprocess.run(argv, cwd=work, env=env, stdin=subprocess.DEVNULL, timeout=LIMIT,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                           check=False, **kw)
+        lines = p.stdout.strip().splitlines() or [""]
+        return (p.returncode, lines[-1]), p.stdout
+
+    def work(self, uid, name):
+        path = tempfile.mkdtemp(prefix=name + ".", dir=self.top)
+        for p in (path, self.home):
+            os.chown(p, uid, uid)
+        return path
+
+    def check(self, uid, ident, script):
+        argv = ["sh", "-c", script]
+        bare, _ = self.run_as(uid, argv, self.work(uid, "bare"))
+        if bare != (0, "works"):
+            skipped.append("%s uid %d: bare %s: %s" % (ident, uid, bare,
+                                                          script[:40].replace("\n", ";")))
+            return
+        inside = [SBX_NET, "run", "--no-config", "--ask", "never", "--env", "HELLO", "--"] + argv
+        got, output = self.run_as(uid, inside, self.work(uid, "inside"))
+        self.assertEqual(got, (0, "works"), output)
+
+    def users(self):
+        return [0, NOBODY] if os.geteuid() == 0 else [os.geteuid()]
+
+    def test_tools_work_inside(self):
+        for uid in self.users():
+            for ident, program, script in TOOLS:
+                if not find(program):
+                    skipped.append("%s: no %s here" % (ident, program))
+                    continue
+                with self.subTest(id=ident, program=program, uid=uid):
+                    self.check(uid, ident, script)
+
+    def test_initdb_works_inside(self):
+        """C-06, C-21: PostgreSQL makes and opens a cluster; it refuses to be root."""
+        initdb = find("initdb")
+        uid = self.users()[-1]
+        if not initdb or uid == 0:
+            self.skipTest("no initdb, or nobody else to be")
+        self.check(uid, "initdb", '"%s" -D db -N >log 2>&1 && echo works || tail -5 log' % initdb)
+
+
+def main():
+    program = unittest.main(verbosity=2, exit=False)
+    for line in sorted(set(skipped)):
+        print("SKIP:", line, file=sys.stderr)
+    sys.exit(not program.result.wasSuccessful())
+
+
+if __name__ == "__main__":
+    main()
