@@ -339,6 +339,20 @@ static void test_credentials_are_not_shown(void **state)
 	assert_int_equal(system("rm -rf home"), 0);
 }
 
+/* A protected name may be a symbolic link: neither it nor what it leads to can be replaced. */
+static void test_a_protected_link_is_locked_with_its_target(void **state)
+{
+	(void)state;
+	assert_int_equal(system("mkdir real; ln -s real .vscode"), 0);
+	run_shell("touch .vscode/x || rm .vscode || mv .vscode v || mv real r || rm -r real || "
+		  "touch real/x",
+		  &r);
+	assert_int_not_equal(r.status, 0);
+	assert_int_equal(system("test -L .vscode && rmdir real && rm .vscode"), 0);
+	run_shell("mkdir real && touch real/x && rm -r real && echo ok", &r); /* the control */
+	assert_string_equal(r.out, "ok\n");
+}
+
 /* Our own settings and sockets, granted or not. */
 static void test_private_paths_are_out_of_reach(void **state)
 {
@@ -687,6 +701,7 @@ static int run_group(void)
 		cmocka_unit_test(test_protected_names_stay_as_they_are),
 		cmocka_unit_test(test_denials_win_over_grants),
 		cmocka_unit_test(test_credentials_are_not_shown),
+		cmocka_unit_test(test_a_protected_link_is_locked_with_its_target),
 		cmocka_unit_test(test_private_paths_are_out_of_reach),
 		cmocka_unit_test(test_each_mode_starts),
 		cmocka_unit_test(test_limits_are_set),
