@@ -18,25 +18,17 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/xalloc.h"
+#include "policy/arena.h"
+#include "policy/rulecache.h"
 
-#define CHUNK_BITS   16
-#define CHUNK_SIZE   (1u << CHUNK_BITS)
 #define STRING_MAX   4096 /* longer file names and reasons are cut */
 #define KEY_MAX	     (HOSTNAME_MAX + 1)
 #define SLOT_INDEX   0x00ffffffu
 #define SLOTS_MIN    64u
 #define ORIGINS_SEEN 8 /* how far back an equal origin is looked for */
-#define NO_TEXT	     UINT32_MAX
 #define NO_ENTRY     UINT32_MAX
 #define V4_PREFIXES  33
 #define V6_PREFIXES  129
-
-/* Texts, at offsets that never move; an offset is chunk number and place in the chunk. */
-struct arena {
-	char **chunk;
-	size_t n;
-	size_t used; /* of the last chunk */
-};
 
 /*
  * @ports: 0 for every port; lo << 16 | hi for one interval; the number of a list, 1.., for more
@@ -70,13 +62,6 @@ struct duplicate {
 	uint32_t origin;
 };
 
-/* Rules that have been reported: open addressing by entry number. */
-struct hits {
-	struct rule **rule;
-	uint32_t *entry;
-	size_t size, n;
-};
-
 struct ruleset {
 	struct hash_key key;
 	struct arena arena;
@@ -90,7 +75,7 @@ struct ruleset {
 	size_t origins, origins_room;
 	struct duplicate *duplicate;
 	size_t duplicates;
-	struct hits *hits;
+	struct rulecache *reported;
 	size_t longest; /* key */
 	bool v4_used[V4_PREFIXES];
 	bool v6_used[V6_PREFIXES];
@@ -107,7 +92,7 @@ struct ruleset *ruleset_new(void)
 	struct ruleset *rs = xcalloc(1, sizeof(*rs));
 
 	rs->key = hash_key_random();
-	rs->hits = xcalloc(1, sizeof(*rs->hits));
+	rs->reported = rulecache_new();
 	return rs;
 }
 
@@ -115,14 +100,8 @@ void ruleset_free(struct ruleset *rs)
 {
 	if (!rs)
 		return;
-	for (size_t i = 0; i < rs->arena.n; i++)
-		free(rs->arena.chunk[i]);
-	for (size_t i = 0; i < rs->hits->size; i++)
-		free(rs->hits->rule[i]);
-	free(rs->hits->rule);
-	free(rs->hits->entry);
-	free(rs->hits);
-	free(rs->arena.chunk);
+	arena_clear(&rs->arena);
+	rulecache_free(rs->reported);
 	free(rs->entry);
 	free(rs->slot);
 	free(rs->list);
@@ -138,52 +117,14 @@ size_t ruleset_count(const struct ruleset *rs)
 
 size_t ruleset_memory(const struct ruleset *rs)
 {
-	return sizeof(*rs) + rs->arena.n * CHUNK_SIZE + rs->n * sizeof(rs->entry[0]) +
+	return sizeof(*rs) + arena_memory(&rs->arena) + rs->n * sizeof(rs->entry[0]) +
 	       rs->slots * sizeof(rs->slot[0]) + rs->lists * sizeof(rs->list[0]) +
-	       rs->origins * sizeof(rs->origin[0]) +
-	       rs->hits->size * (sizeof(rs->hits->rule[0]) + sizeof(rs->hits->entry[0])) +
-	       rs->hits->n * sizeof(struct rule);
-}
-
-static const char *arena_at(const struct arena *a, uint32_t off)
-{
-	return a->chunk[off >> CHUNK_BITS] + (off & (CHUNK_SIZE - 1));
-}
-
-/* Room for @n bytes in one piece. */
-static char *arena_alloc(struct arena *a, size_t n, uint32_t *off)
-{
-	char *p;
-
-	assert(n <= CHUNK_SIZE);
-	if (!a->n || a->used + n > CHUNK_SIZE) {
-		a->chunk = xreallocarray(a->chunk, a->n + 1, sizeof(a->chunk[0]));
-		a->chunk[a->n++] = xmalloc(CHUNK_SIZE);
-		a->used = 0;
-	}
-	*off = (uint32_t)((a->n - 1) << CHUNK_BITS | a->used);
-	p = a->chunk[a->n - 1] + a->used;
-	a->used += n;
-	return p;
-}
-
-static uint32_t arena_string(struct arena *a, const char *s)
-{
-	size_t n = s ? strnlen(s, STRING_MAX) : 0;
-	uint32_t off;
-	char *p;
-
-	if (!s)
-		return NO_TEXT;
-	p = arena_alloc(a, n + 1, &off);
-	memcpy(p, s, n);
-	p[n] = '\0';
-	return off;
+	       rs->origins * sizeof(rs->origin[0]) + rulecache_memory(rs->reported);
 }
 
 static const char *text_or_null(const struct ruleset *rs, uint32_t off)
 {
-	return off == NO_TEXT ? NULL : arena_at(&rs->arena, off);
+	return off == ARENA_NONE ? NULL : arena_at(&rs->arena, off);
 }
 
 static struct key entry_key(const struct ruleset *rs, const struct entry *e)
@@ -305,14 +246,14 @@ static int intern_ports(struct ruleset *rs, const struct pattern *p, uint32_t *o
 
 static bool same_text(const struct ruleset *rs, uint32_t off, const char *s)
 {
-	if (off == NO_TEXT || !s)
-		return off == NO_TEXT && !s;
+	if (off == ARENA_NONE || !s)
+		return off == ARENA_NONE && !s;
 	return !strncmp(arena_at(&rs->arena, off), s, STRING_MAX);
 }
 
 static uint32_t intern_origin(struct ruleset *rs, const char *file, const char *reason)
 {
-	struct origin o = { NO_TEXT, NO_TEXT };
+	struct origin o = { ARENA_NONE, ARENA_NONE };
 
 	for (size_t back = 1; back <= ORIGINS_SEEN && back <= rs->origins; back++) {
 		const struct origin *seen = &rs->origin[rs->origins - back];
@@ -323,9 +264,9 @@ static uint32_t intern_origin(struct ruleset *rs, const char *file, const char *
 		if (same_text(rs, seen->reason, reason))
 			return (uint32_t)(rs->origins - back);
 	}
-	if (o.file == NO_TEXT)
-		o.file = arena_string(&rs->arena, file);
-	o.reason = arena_string(&rs->arena, reason);
+	if (o.file == ARENA_NONE)
+		o.file = arena_string(&rs->arena, file, STRING_MAX);
+	o.reason = arena_string(&rs->arena, reason, STRING_MAX);
 	if (rs->origins == rs->origins_room) {
 		rs->origins_room = rs->origins_room ? rs->origins_room * 2 : 4;
 		rs->origin = xreallocarray(rs->origin, rs->origins_room, sizeof(rs->origin[0]));
@@ -413,7 +354,7 @@ static void add_again(struct ruleset *rs, struct entry *same, const struct rule 
 	const struct origin *o = &rs->origin[same->origin];
 	struct duplicate *d;
 
-	if (rule->reason && o->reason == NO_TEXT) {
+	if (rule->reason && o->reason == ARENA_NONE) {
 		same->origin = intern_origin(rs, text_or_null(rs, o->file), rule->reason);
 		return;
 	}
@@ -509,51 +450,12 @@ static struct rule build_rule(const struct ruleset *rs, const struct entry *e)
 			      .reason = text_or_null(rs, o->reason) };
 }
 
-static size_t hits_place(const struct hits *h, uint32_t entry)
-{
-	size_t i = (size_t)(entry * 0x9e3779b1u) & (h->size - 1);
-
-	while (h->rule[i] && h->entry[i] != entry)
-		i = (i + 1) & (h->size - 1);
-	return i;
-}
-
-static void hits_grow(struct hits *h)
-{
-	struct hits old = *h;
-
-	h->size = old.size ? old.size * 2 : 16;
-	h->rule = xcalloc(h->size, sizeof(h->rule[0]));
-	h->entry = xcalloc(h->size, sizeof(h->entry[0]));
-	for (size_t i = 0; i < old.size; i++) {
-		size_t to;
-
-		if (!old.rule[i])
-			continue;
-		to = hits_place(h, old.entry[i]);
-		h->rule[to] = old.rule[i];
-		h->entry[to] = old.entry[i];
-	}
-	free(old.rule);
-	free(old.entry);
-}
-
-/* The rule of entry @i, built on its first hit; the pointer stays good. */
+/* The rule of entry @i; the pointer stays good. */
 static const struct rule *report(const struct ruleset *rs, uint32_t i)
 {
-	struct hits *h = rs->hits;
-	size_t at;
+	struct rule rule = build_rule(rs, &rs->entry[i]);
 
-	if (h->n * 2 >= h->size)
-		hits_grow(h);
-	at = hits_place(h, i);
-	if (!h->rule[at]) {
-		h->rule[at] = xmalloc(sizeof(struct rule));
-		h->entry[at] = i;
-		h->n++;
-	}
-	*h->rule[at] = build_rule(rs, &rs->entry[i]);
-	return h->rule[at];
+	return rulecache_put(rs->reported, i, &rule);
 }
 
 static const struct rule *match_chain(const struct ruleset *rs, struct key key, unsigned kinds,
