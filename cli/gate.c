@@ -13,6 +13,7 @@
 #include "cli/refusals.h"
 #include "cli/reload.h"
 #include "cli/rules.h"
+#include "policy/namebudget.h"
 #include "proxy/audit.h"
 #include "proxy/proxy.h"
 
@@ -24,6 +25,7 @@ struct gate {
 	struct forwards forwards;
 	uint16_t ports[CAPTURE_PORTS_MAX];
 	struct refusals *refusals;
+	struct namebudget *names;
 	struct audit *audit;
 	struct capture *capture;
 	struct session *session;
@@ -54,6 +56,7 @@ struct gate *gate_new(const struct run_options *o, const char *cwd, struct error
 	g->options = o;
 	g->cwd = xstrdup(cwd);
 	g->refusals = refusals_new(o->quiet);
+	g->names = namebudget_new();
 	if (rules_load(&g->rules, o, cwd, err) < 0 ||
 	    forwards_build(&g->forwards, o, g->rules.policy, err) < 0) {
 		gate_free(g);
@@ -74,6 +77,7 @@ void gate_free(struct gate *g)
 	capture_free(g->capture);
 	audit_close(g->audit);
 	refusals_free(g->refusals);
+	namebudget_free(g->names);
 	rules_clear(&g->rules);
 	for (size_t i = 0; i < g->nfiles; i++)
 		free(g->files[i]);
@@ -149,6 +153,14 @@ static void event_cb(void *arg, const struct proxy_event *ev)
 		refusals_note(g->refusals, ev->target, &ev->decision);
 }
 
+/* A wildcard admits a bounded number of names: each look-up tells its zone something. */
+static bool admit_cb(void *arg, const struct target *t, const struct decision *d)
+{
+	struct gate *g = arg;
+
+	return namebudget_take(g->names, d->rule, &t->host);
+}
+
 static bool name_cb(void *arg, const struct addr *dialled, struct hostname *out)
 {
 	const struct gate *g = arg;
@@ -188,6 +200,7 @@ int gate_open(struct gate *g, const struct outside *outside, struct error *err)
 		.policy = &g->policy,
 		.own = hostaddrs_set(outside->own),
 		.event = event_cb,
+		.admit = admit_cb,
 		.name = name_cb,
 		.arg = g,
 	};

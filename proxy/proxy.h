@@ -84,6 +84,7 @@ struct proxy_question {
  * @ask: start a question for VERDICT_ASK; it must call @cb(@cb_arg) exactly once later (never
  *       before it returns) unless cancelled; NULL makes ASK a refusal with code "not-listed"
  * @ask_cancel: withdraw the question that @ask returned
+ * @admit: a last word on an allowed name before it is looked up (false: code "limit"), or NULL
  * @name: for captured connections; NULL when there are none
  * @arg: passed to each of the above
  */
@@ -93,6 +94,7 @@ struct session_config {
 	proxy_event_cb *event;
 	void *(*ask)(void *arg, const struct proxy_question *q, proxy_ask_cb *cb, void *cb_arg);
 	void (*ask_cancel)(void *arg, void *question);
+	bool (*admit)(void *arg, const struct target *t, const struct decision *d);
 	proxy_name_cb *name;
 	void *arg;
 };

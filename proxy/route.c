@@ -63,10 +63,17 @@ static void ask(struct conn *c)
 /* The verdict of this moment; a person's answer stands where the policy would ask. */
 static void decide(struct conn *c, struct decision *d)
 {
+	const struct session_config *cfg = &c->session->cfg;
+
 	policy_decide(policy(c), &c->target, d);
 	if (d->verdict == VERDICT_ASK && c->asked) {
 		d->verdict = VERDICT_ALLOW;
 		d->code = CODE_OK;
+	}
+	if (d->verdict == VERDICT_ALLOW && cfg->admit && !target_is_literal(&c->target) &&
+	    !cfg->admit(cfg->arg, &c->target, d)) {
+		d->verdict = VERDICT_DENY;
+		d->code = CODE_LIMIT;
 	}
 }
 
