@@ -49,6 +49,18 @@ static const uint32_t denied_ioctl[] = {
 /* Whole families, by the second byte: keyboard and virtual terminals (linux/kd.h, linux/vt.h). */
 static const uint32_t denied_ioctl_family[] = { 0x4b00, 0x5600 };
 
+/*
+ * btrfs (type 0x94) and bcachefs (0xbc) let an owner take a snapshot of a whole subvolume into a
+ * directory of his own: every file in it, whatever mounts and rules hide, would lie open in the
+ * workspace. The three requests of other file systems that share the type are kept.
+ */
+static const uint32_t denied_ioctl_type[] = { 0x9400, 0xbc00 };
+static const uint32_t kept_ioctl[] = {
+	0x40049409, /* FICLONE */
+	0x4020940d, /* FICLONERANGE */
+	0xc0189436, /* FIDEDUPERANGE */
+};
+
 static void leaf_inet(struct seccomp_asm *a)
 {
 	uint16_t other;
@@ -135,9 +147,14 @@ static void leaf_ioctl(struct seccomp_asm *a)
 	seccomp_asm_arg(a, 1);
 	for (size_t i = 0; i < ARRAY_SIZE(denied_ioctl); i++)
 		seccomp_asm_ret_if_eq(a, denied_ioctl[i], ERRNO(EPERM));
+	for (size_t i = 0; i < ARRAY_SIZE(kept_ioctl); i++)
+		seccomp_asm_ret_if_eq(a, kept_ioctl[i], SECCOMP_RET_ALLOW);
 	seccomp_asm_and(a, 0xffffff00);
 	for (size_t i = 0; i < ARRAY_SIZE(denied_ioctl_family); i++)
 		seccomp_asm_ret_if_eq(a, denied_ioctl_family[i], ERRNO(EPERM));
+	seccomp_asm_and(a, 0xff00);
+	for (size_t i = 0; i < ARRAY_SIZE(denied_ioctl_type); i++)
+		seccomp_asm_ret_if_eq(a, denied_ioctl_type[i], ERRNO(EPERM));
 	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
 }
 
