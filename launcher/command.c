@@ -85,7 +85,7 @@ static int enter_session(struct command *c)
  */
 static int take_terminal(struct command *c)
 {
-	int tty = c->plan->tty ? *c->plan->tty : -1;
+	int tty = c->in->tty;
 
 	if (tty < 0)
 		return 0;

@@ -34,6 +34,7 @@
 #include "launcher/closefds.h"
 #include "launcher/command.h"
 #include "launcher/mounts.h"
+#include "launcher/pty.h"
 #include "launcher/userns.h"
 #include "netns/bridge.h"
 #include "netns/netns.h"
@@ -60,7 +61,7 @@ void init_fail(int status, int exit_code, const struct error *err)
 static int detach(const struct init *in, struct error *err)
 {
 	const int keep[] = { in->sock, in->status, in->release,
-			     in->plan->tty ? *in->plan->tty : -1 };
+			     in->plan->pty ? in->plan->pty->sock : -1 };
 	struct sigaction sa = { .sa_handler = SIG_DFL };
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
@@ -128,6 +129,9 @@ static int set_up(struct init *in, struct error *err)
 	if (mounts_setup(in->plan, in->protect, &mounts, err))
 		return -1;
 	in->mounts = &mounts;
+	in->tty = -1;
+	if (in->plan->pty && pty_make(in->plan->pty, &in->tty, err))
+		return -1;
 	return give_up_privileges(err);
 }
 

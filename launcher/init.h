@@ -21,6 +21,7 @@
  * @release: a socket; the command goes when one byte comes, never at its end
  * @protect: what is locked in writable roots
  * @mounts: set by pid 1 for the command
+ * @tty: set by pid 1: the command's terminal, or -1
  */
 struct init {
 	const struct launcher_plan *plan;
@@ -31,6 +32,7 @@ struct init {
 	int release;
 	const struct protect *protect;
 	const struct mounts *mounts;
+	int tty;
 };
 
 /** struct init_report - why the command never ran; one atomic write on a pipe */

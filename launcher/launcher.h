@@ -41,14 +41,16 @@ struct launcher_limit {
 	uint64_t value;
 };
 
+struct pty;
+
 /**
  * struct launcher_plan - everything the launcher needs; nothing is owned
  * @argv: the command, NULL-terminated; argv[0] is looked up in PATH of @envp
  * @envp: its whole environment (childenv_build())
  * @cwd: absolute path where it starts; the workspace
  * @private_paths: files and directories of ours that no grant may reach
- * @tty: NULL, or the slave of a pseudo-terminal (pty.h): it becomes the controlling terminal and
- *       takes the place of those of 0, 1 and 2 that are terminals
+ * @pty: NULL, or what pty_start() gave: the command gets a terminal of its own, which takes the
+ *       place of those of 0, 1 and 2 that are terminals
  */
 struct launcher_plan {
 	char *const *argv;
@@ -58,7 +60,7 @@ struct launcher_plan {
 	enum fs_mode fs;
 	struct path_list read, write, exec, deny_read, deny_write;
 	struct path_list private_paths;
-	const int *tty;
+	const struct pty *pty;
 	bool allow_unix_sockets;
 	bool pinned;
 	uint8_t pin[32];

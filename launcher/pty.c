@@ -3,7 +3,9 @@
  *
  * The relay is a process of its own, because writing to a terminal may block for as long as the
  * user likes (Ctrl-S) and the supervisor must go on proxying; and a non-blocking mode would be
- * shared with the user's shell. It copies both ways until the command's end of the pair is closed.
+ * shared with the user's shell. The pair is made by pid 1, in the run's own /dev/pts, so that the
+ * command's terminal has a name there; the master comes to the relay over a socket. It copies both
+ * ways until the command's end of the pair is closed.
  * It restores the terminal when it ends, and so does the supervisor: either may be killed.
  */
 #include "launcher/pty.h"
@@ -15,6 +17,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -88,16 +91,19 @@ static void relay_loop(int master)
 }
 
 /* Should: know the two terminals only. Mustn't: die of what the user types; that goes through. */
-static void run_relay(int master, const struct termios *saved) __attribute__((noreturn));
+static void run_relay(int sock, const struct termios *saved) __attribute__((noreturn));
 
-static void run_relay(int master, const struct termios *saved)
+static void run_relay(int sock, const struct termios *saved)
 {
 	static const int ignored[] = { SIGINT,	SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN,
 				       SIGTTOU, SIGPIPE, SIGUSR1, SIGUSR2 };
 	struct sigaction sa = { .sa_handler = SIG_DFL };
 	sigset_t none;
+	int master = -1;
+	size_t n = 0;
+	char byte;
 
-	if (closefds_except(&master, 1, NULL))
+	if (closefds_except(&sock, 1, NULL))
 		_exit(1);
 	for (int sig = 1; sig < NSIG; sig++)
 		(void)sigaction(sig, &sa, NULL);
@@ -109,61 +115,67 @@ static void run_relay(int master, const struct termios *saved)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	relay_loop(master);
+	if (fd_recv(sock, &byte, 1, &master, 1, &n) == 1 && n == 1) {
+		(void)close(sock);
+		relay_loop(master);
+	}
 	(void)tcsetattr(STDIN_FILENO, TCSADRAIN, saved);
 	_exit(0);
 }
 
-/* The pair, with the user's settings and window. Return: the master; -1 with @err. */
-static int open_pair(struct pty *p, struct error *err)
-{
-	CLEANUP_CLOSE int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-	char name[64];
-
-	if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0 ||
-	    ptsname_r(master, name, sizeof(name)))
-		return error_set(err, errno, "cannot make a terminal for the command");
-	p->slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
-	if (p->slave < 0 || tcsetattr(p->slave, TCSANOW, &p->saved) < 0)
-		return error_set(err, errno, "cannot open %s", name);
-	copy_size(STDIN_FILENO, master);
-	return take_fd(&master);
-}
-
 int pty_start(struct pty *out, struct error *err)
 {
-	struct pty p = { .slave = -1 };
-	CLEANUP_CLOSE int master = -1;
+	struct pty p = { .sock = -1 };
+	int pair[2];
 
-	if (tcgetattr(STDIN_FILENO, &p.saved) < 0)
+	if (tcgetattr(STDIN_FILENO, &p.saved) < 0 || ioctl(STDIN_FILENO, TIOCGWINSZ, &p.size) < 0)
 		return error_set(err, errno, "cannot read the terminal's settings");
-	master = open_pair(&p, err);
-	if (master >= 0 && set_raw(&p.saved) < 0) {
-		cleanup_close(&master);
-		master = -1;
-		(void)error_set(err, errno, "cannot set the terminal to raw mode");
-	}
-	if (master < 0) {
-		cleanup_close(&p.slave);
-		return -1;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return error_set(err, errno, "cannot make a socket pair");
+	p.sock = pair[0];
+	if (set_raw(&p.saved) < 0) {
+		(void)close(pair[0]);
+		(void)close(pair[1]);
+		return error_set(err, errno, "cannot set the terminal to raw mode");
 	}
 	p.relay = fork();
 	if (p.relay == 0)
-		run_relay(master, &p.saved);
+		run_relay(pair[1], &p.saved);
+	(void)close(pair[1]);
 	if (p.relay < 0) {
 		(void)error_set(err, errno, "cannot fork");
+		(void)close(pair[0]);
 		(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &p.saved);
-		cleanup_close(&p.slave);
 		return -1;
 	}
 	*out = p;
 	return 0;
 }
 
+/*
+ * Should: make the terminal where the command will look its name up.
+ * Mustn't: keep the master; whoever holds it types for the user.
+ */
+int pty_make(const struct pty *p, int *slave, struct error *err)
+{
+	CLEANUP_CLOSE int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	CLEANUP_CLOSE int fd = -1;
+
+	if (master < 0 || unlockpt(master) < 0)
+		return error_set(err, errno, "cannot make a terminal for the command");
+	fd = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || tcsetattr(fd, TCSANOW, &p->saved) < 0 || ioctl(fd, TIOCSWINSZ, &p->size) < 0)
+		return error_set(err, errno, "cannot set up the command's terminal");
+	if (fd_send(p->sock, "m", 1, &master, 1) < 0)
+		return error_set(err, errno, "cannot hand over the command's terminal");
+	*slave = take_fd(&fd);
+	return 0;
+}
+
 void pty_started(struct pty *p)
 {
-	cleanup_close(&p->slave);
-	p->slave = -1;
+	cleanup_close(&p->sock);
+	p->sock = -1;
 }
 
 void pty_pause(const struct pty *p)

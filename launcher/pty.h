@@ -9,6 +9,7 @@
 #define LAUNCHER_PTY_H
 
 #include <stdbool.h>
+#include <sys/ioctl.h>
 #include <sys/types.h>
 #include <termios.h>
 
@@ -16,27 +17,37 @@
 
 /**
  * struct pty - the command's terminal and the process that relays it
- * @slave: the command's end, for struct launcher_plan; -1 after pty_started()
+ * @sock: to the relay, for the master that pid 1 makes; -1 after pty_started()
  * @relay: the process; 0 if there is none
- * @saved: the user's terminal as it was
+ * @saved: the user's terminal as it was, and as the command's shall begin
+ * @size: its window
  */
 struct pty {
-	int slave;
+	int sock;
 	pid_t relay;
 	struct termios saved;
+	struct winsize size;
 };
 
 /** pty_wanted() - whether 0 and 1 are a terminal whose foreground we are. */
 bool pty_wanted(void);
 
 /**
- * pty_start() - make the pair like the user's terminal, put that into raw mode, fork the relay
+ * pty_start() - put the user's terminal into raw mode and fork the relay
  *
  * Return: 0; -1 with @err, the user's terminal untouched.
  */
 int pty_start(struct pty *out, struct error *err);
 
-/** pty_started() - launcher_start() has succeeded: only the command holds the slave from now on. */
+/**
+ * pty_make() - make the pair, in the command's own /dev/pts, and send the master to the relay
+ * @slave: the command's end (CLOEXEC), which the caller owns
+ *
+ * Called by pid 1 once its mounts stand. Return: 0, or -1 with @err.
+ */
+int pty_make(const struct pty *p, int *slave, struct error *err);
+
+/** pty_started() - launcher_start() has returned: nobody will send another master. */
 void pty_started(struct pty *p);
 
 /** pty_pause() - give the user's terminal back for a question; nothing is relayed meanwhile. */

@@ -44,11 +44,13 @@ static int supervise(const char *script)
 		return 91;
 	plan.cwd = "/";
 	plan.fs = FS_OFF;
-	plan.tty = &pty.slave;
+	plan.pty = &pty;
 	l = launcher_start(&plan, v, &n, NULL);
-	if (!l || launcher_release(l, NULL))
-		return 92;
 	pty_started(&pty);
+	if (!l || launcher_release(l, NULL)) {
+		pty_finish(&pty);
+		return 92;
+	}
 	status = launcher_wait(l);
 	pty_finish(&pty);
 	return status;
@@ -117,12 +119,12 @@ static void type(int terminal, const char *text)
 static void test_the_command_controls_a_terminal(void **state)
 {
 	int terminal;
-	pid_t pid = start("test -t 0 -a -t 1 -a -t 2 && echo isatty; stty size; "
+	pid_t pid = start("test -t 0 -a -t 1 -a -t 2 && echo isatty; stty size; tty; "
 			  "echo ok > /dev/tty; exit 5",
 			  &terminal);
 
 	(void)state;
-	await_output(terminal, "isatty\r\n33 77\r\nok\r\n");
+	await_output(terminal, "isatty\r\n33 77\r\n/dev/pts/0\r\nok\r\n");
 	assert_int_equal(finish(pid, terminal), 5);
 }
 
