@@ -201,14 +201,8 @@ static void early(struct conn *c)
 		c->t.way[CLIENT].eof = n == 0;
 		return;
 	}
-	if (client->readable && c->in.len >= EARLY_DATA_MAX) {
-		int error = 0;
-		socklen_t len = sizeof(error);
-
-		(void)getsockopt(client->fd, SOL_SOCKET, SO_ERROR, &error, &len);
-		if (error)
-			conn_reset(c, "client-gone");
-	}
+	if (client->readable && side_has_error(client))
+		conn_reset(c, "client-gone");
 }
 
 /* ---- timer */
@@ -238,15 +232,20 @@ void conn_no_timer(struct conn *c)
 	c->timer = NULL;
 }
 
+static struct side *survivor(struct conn *c)
+{
+	return &c->t.side[c->t.side[CLIENT].fd >= 0 ? CLIENT : UPSTREAM];
+}
+
 /* Resets the surviving side once the peer has all that the broken one had sent. */
 static void reset_when_sent(struct conn *c)
 {
-	struct side *s = &c->t.side[c->t.side[CLIENT].fd >= 0 ? CLIENT : UPSTREAM];
+	struct side *s = survivor(c);
 	size_t unsent = side_unsent(s);
 
 	c->stalled = unsent < c->unsent ? 0 : (uint16_t)(c->stalled + 1);
 	c->unsent = unsent > UINT32_MAX ? UINT32_MAX : (uint32_t)unsent;
-	if (unsent == 0 || c->stalled > RESET_STALL_MAX)
+	if (unsent == 0 || c->stalled > RESET_STALL_MAX || side_has_error(s))
 		conn_reset(c, "reset");
 	else
 		conn_timer(c, RESET_TICK_MS);
@@ -566,6 +565,9 @@ static void step(struct conn *c)
 		reply_run(c);
 		break;
 	case CONN_RESET:
+		if (side_has_error(survivor(c)))
+			conn_reset(c, "reset");
+		break;
 	case CONN_DEAD:
 	case CONN_NUM_STATES:
 		break;

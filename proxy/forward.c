@@ -261,14 +261,6 @@ static bool move_up(struct conn *c)
 	return false;
 }
 
-static bool has_error(const struct side *s)
-{
-	int error = 0;
-	socklen_t len = sizeof(error);
-
-	return getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error;
-}
-
 /* Looks what the client has sent, without taking it. Return: false if it was reset. */
 static bool watch(struct forward *f, struct side *client)
 {
@@ -295,7 +287,8 @@ static void watch_client(struct conn *c)
 
 	if (c->t.way[CLIENT].eof)
 		f->client_ended = f->watched = true;
-	if (f->up_done && client->readable && (f->watched ? has_error(client) : !watch(f, client)))
+	if (f->up_done && client->readable &&
+	    (f->watched ? side_has_error(client) : !watch(f, client)))
 		conn_reset(c, "client-gone");
 	else if (f->client_ended && !c->timer)
 		conn_timer(c, RESPONSE_TIMEOUT_MS);

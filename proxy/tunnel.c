@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -105,6 +106,13 @@ void side_close(struct side *s, bool reset)
 	(void)close(s->fd);
 	s->fd = -1;
 	s->readable = s->writable = false;
+}
+
+bool side_has_error(const struct side *s)
+{
+	struct pollfd pfd = { .fd = s->fd };
+
+	return poll(&pfd, 1, 0) == 1 && (pfd.revents & (POLLERR | POLLNVAL));
 }
 
 size_t side_unsent(const struct side *s)
@@ -294,11 +302,8 @@ static bool move(struct tunnel *t, unsigned i, struct pipepool *pool, uint8_t *s
  */
 static void look_for_error(struct side *s)
 {
-	int err = 0;
-	socklen_t len = sizeof(err);
-
 	s->readable = false;
-	if (getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0 || err)
+	if (side_has_error(s))
 		s->broken = true;
 }
 

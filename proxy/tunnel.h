@@ -90,6 +90,9 @@ void side_want_write(struct side *s);
 /** side_close() - close the socket; with @reset the peer gets an RST, never a clean end. */
 void side_close(struct side *s, bool reset);
 
+/** side_has_error() - an error waits to be told, a reset for example; it stays there. */
+bool side_has_error(const struct side *s);
+
 /** side_unsent() - bytes that the peer has not acknowledged; 0 when unknown. */
 size_t side_unsent(const struct side *s);
 
