@@ -6,6 +6,7 @@ set -u
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
+unset SBX_TESTS_MUST_RUN # what ran us may have set it; the tests look for it
 top=$(mktemp -d)
 trap 'rm -rf "$top"' EXIT
 

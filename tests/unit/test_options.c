@@ -212,7 +212,8 @@ static void test_parse_names_the_nearest_option(void **state)
 static void test_parse_refuses_abbreviations(void **state)
 {
 	(void)state;
-	assert_usage("run --allo x true", "options are not abbreviated; type --allow");
+	assert_usage("run --quie true", "options are not abbreviated; type --quiet");
+	assert_usage("run --allo x true", "did you mean --allow?"); /* of several */
 	assert_usage("run --timeo=5 true", "options are not abbreviated; type --timeout");
 	assert_usage("run --hel", "options are not abbreviated; type --help");
 }
