@@ -35,7 +35,8 @@ static void check_addr(const struct addr *a)
 	struct addr again, inner;
 	uint16_t port;
 
-	CHECK(addr_parse(addr_format(a, text), strlen(text), &again));
+	CHECK(addr_format(a, text) == text && text[0]);
+	CHECK(addr_parse(text, strlen(text), &again));
 	CHECK(addr_equal(a, &again));
 	CHECK(addr_to_sockaddr(a, 443, &ss) > 0);
 	CHECK(addr_from_sockaddr((const struct sockaddr *)&ss, &again, &port));
