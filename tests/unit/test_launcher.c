@@ -535,6 +535,30 @@ static void test_signals_are_passed_on(void **state)
 	launcher_free(l);
 }
 
+/* The end of pid 1 is the end of the run, and of what was made for it. */
+static void test_a_killed_pid1_ends_the_run(void **state)
+{
+	char *argv[] = { (char[]){ "sleep" }, (char[]){ "1000" }, NULL };
+	struct launcher_plan plan = plan_of(argv);
+	struct netns_listener v[NETNS_LISTENERS_MAX];
+	struct launcher *l;
+	struct error err;
+	size_t n;
+	int code;
+
+	(void)state;
+	l = launcher_start(&plan, v, &n, &err);
+	assert_non_null(l);
+	assert_int_equal(access(".mcp.json", F_OK), 0);
+	assert_int_equal(launcher_release(l, &err), 0);
+	assert_int_equal(await_state(l, &code, &err), LAUNCHER_RUNNING);
+	launcher_kill(l);
+	assert_int_equal(launcher_wait(l), 128 + SIGKILL);
+	assert_int_equal(access(".mcp.json", F_OK), -1);
+	close_listeners(v, n);
+	launcher_free(l);
+}
+
 /* A supervisor in a process of its own, killed while the command runs. */
 static void test_nothing_outlives_a_killed_supervisor(void **state)
 {
@@ -712,6 +736,7 @@ static int run_group(void)
 		cmocka_unit_test(test_a_missing_grant_stops_the_start),
 		cmocka_unit_test(test_without_release_it_never_runs),
 		cmocka_unit_test(test_signals_are_passed_on),
+		cmocka_unit_test(test_a_killed_pid1_ends_the_run),
 		cmocka_unit_test(test_nothing_outlives_a_killed_supervisor),
 		cmocka_unit_test(test_closed_stdio_is_dev_null),
 		cmocka_unit_test(test_listeners_are_usable_from_outside),
