@@ -6,10 +6,11 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "policy/grant.h"
 #include "policy/pattern.h"
 #include "policy/ruleset.h"
 
-#define NUM_LISTS (LIST_PRIVATE + 1)
+#define NUM_LISTS (LIST_WITHIN + 1)
 
 /* A block wider than these names nobody's network; it opens public addresses only. */
 #define V4_BITS_MIN 8 /* 10.0.0.0/8, 127.0.0.0/8 */
@@ -19,6 +20,7 @@ struct policy {
 	struct ruleset *list[NUM_LISTS];
 	bool strict;
 	enum verdict unknown;
+	const struct grants *answers;
 };
 
 static const char *const code_name[] = {
@@ -132,6 +134,11 @@ void policy_set_strict(struct policy *p, bool strict)
 void policy_set_unknown(struct policy *p, enum verdict verdict)
 {
 	p->unknown = verdict;
+}
+
+void policy_set_answers(struct policy *p, const struct grants *answers)
+{
+	p->answers = answers;
 }
 
 size_t policy_count(const struct policy *p, enum list list)
@@ -301,6 +308,18 @@ static const struct rule *denied(const struct policy *p, const struct target *t)
 	return ruleset_find_name(p->list[LIST_DENY], &t->host, t->port, &deny_query);
 }
 
+/* Bounds narrow what the other lists say; what they open, those must open too. */
+static bool within(const struct policy *p, const struct target *t)
+{
+	const struct ruleset *bounds = p->list[LIST_WITHIN];
+
+	if (!ruleset_count(bounds))
+		return true;
+	if (target_is_literal(t))
+		return ruleset_find_addr(bounds, &t->addr, t->port, &allow_query);
+	return ruleset_find_name(bounds, &t->host, t->port, &allow_query);
+}
+
 /* "*" stands for names and public addresses; other literals need an entry of their own. */
 static const struct rule *allowed(const struct policy *p, const struct target *t)
 {
@@ -318,7 +337,14 @@ static const struct rule *allowed(const struct policy *p, const struct target *t
 	return r;
 }
 
-/* Steps 4 to 6, for a target that is on no list. */
+/* A remembered answer. Special-use addresses are not asked about, so none stands for them. */
+static bool answered(const struct policy *p, const struct target *t, enum addr_class class,
+		     struct decision *out)
+{
+	return p->answers && class != ADDR_SPECIAL && grants_find(p->answers, t, out);
+}
+
+/* Steps 4 to 7, for a target that is on no list. */
 static void decide_unlisted(const struct policy *p, const struct target *t, struct decision *out)
 {
 	enum addr_class class = ADDR_PUBLIC;
@@ -329,6 +355,8 @@ static void decide_unlisted(const struct policy *p, const struct target *t, stru
 		deny(out, CODE_STRICT, NULL);
 	} else if (ruleset_count(p->list[LIST_ONLY])) {
 		deny(out, CODE_ONLY, NULL);
+	} else if (answered(p, t, class, out)) {
+		return;
 	} else if (p->unknown == VERDICT_DENY) {
 		deny(out, CODE_NOT_LISTED, NULL);
 	} else if (class == ADDR_SPECIAL ||
@@ -351,6 +379,10 @@ void policy_decide(const struct policy *p, const struct target *t, struct decisi
 	r = denied(p, t);
 	if (r) {
 		deny(out, CODE_DENIED, r);
+		return;
+	}
+	if (!within(p, t)) {
+		deny(out, CODE_ONLY, NULL);
 		return;
 	}
 	r = allowed(p, t);
@@ -384,8 +416,12 @@ static enum code vet_local_name(const struct policy *p, const struct target *t,
 /* A private literal that is on no list gets this far only when a person said yes to it. */
 static bool was_asked_about(const struct policy *p, const struct target *t)
 {
-	return target_is_literal(t) && p->unknown == VERDICT_ASK && !p->strict &&
-	       !ruleset_count(p->list[LIST_ONLY]);
+	struct decision d;
+
+	if (!target_is_literal(t) || p->strict || ruleset_count(p->list[LIST_ONLY]))
+		return false;
+	return p->unknown == VERDICT_ASK ||
+	       (answered(p, t, ADDR_PRIVATE, &d) && d.verdict == VERDICT_ALLOW);
 }
 
 static enum code vet_class(const struct policy *p, const struct target *t, enum addr_class class)

@@ -5,11 +5,12 @@
  * const from then on. Decision for a target, first hit wins:
  *  1. not canonical, or this machine, loopback, metadata by name or literal: DENY, unless that
  *     very address is listed
- *  2. denied: DENY, whatever allows it
+ *  2. denied: DENY, whatever allows it; not within the session's bounds, where it has some: DENY
  *  3. allowed: ALLOW
  *  4. --only: anything else is DENY
  *  5. strict: DENY
- *  6. unknown: DENY, ASK or ALLOW as policy_set_unknown() says
+ *  6. remembered answers
+ *  7. unknown: DENY, ASK or ALLOW as policy_set_unknown() says
  * and policy_vet() judges each resolved address before it may be dialled.
  *
  * What opens an address that is not public, on the allow list or the run's own list:
@@ -92,12 +93,14 @@ struct rule {
  * @code: why
  * @rule: the entry that decided, a pointer into the policy, or NULL
  * @addr: for a refused resolved address: which; family AF_UNSPEC otherwise
+ * @by: who answered, where a person or a program was asked; lives as long as @rule, or NULL
  */
 struct decision {
 	enum verdict verdict;
 	enum code code;
 	const struct rule *rule;
 	struct addr addr;
+	const char *by;
 };
 
 /** enum list - which list an entry joins */
@@ -106,6 +109,7 @@ enum list {
 	LIST_DENY,
 	LIST_ONLY,
 	LIST_PRIVATE, /* --allow-private: names that may lead to private addresses */
+	LIST_WITHIN, /* bounds: not empty, it refuses (code "only") what is not on it, and adds nothing */
 };
 
 struct policy;
@@ -137,6 +141,14 @@ void policy_set_strict(struct policy *p, bool strict);
 
 /** policy_set_unknown() - what an unlisted host gets; VERDICT_DENY by default. */
 void policy_set_unknown(struct policy *p, enum verdict verdict);
+
+struct grants;
+
+/**
+ * policy_set_answers() - remembered answers, which count behind every list and before "unknown"
+ * @answers: must outlive the policy and may change meanwhile; NULL for none
+ */
+void policy_set_answers(struct policy *p, const struct grants *answers);
 
 /** policy_decide() - the verdict for a target, before any name is resolved. */
 void policy_decide(const struct policy *p, const struct target *t, struct decision *out);

@@ -910,6 +910,38 @@ static void test_code_names(void **state)
 	policy_free(NULL);
 }
 
+/* A session's bounds: deny and never come first, and the bounds open nothing. */
+static void test_bounds_only_narrow(void **state)
+{
+	static const struct row row[] = {
+		{ "in both", "a.example.com:443", VERDICT_ALLOW, CODE_OK },
+		{ "not in the bounds", "b.example.com:443", VERDICT_DENY, CODE_ONLY },
+		{ "bounds, other port", "a.example.com:80", VERDICT_DENY, CODE_ONLY },
+		{ "bounds only", "elsewhere.example:443", VERDICT_DENY, CODE_NOT_LISTED },
+		{ "denied", "x.elsewhere.example:443", VERDICT_DENY, CODE_DENIED },
+		{ "bounds open no loopback", "127.0.0.1:443", VERDICT_DENY, CODE_LOOPBACK },
+		{ "address in both", "192.0.2.7:443", VERDICT_ALLOW, CODE_OK },
+		{ "address not in bounds", "192.0.2.8:443", VERDICT_DENY, CODE_ONLY },
+	};
+	const struct lists lists = { .allow = { "*.example.com", "192.0.2.0/24" },
+				     .deny = { "x.elsewhere.example" } };
+	static const char *const bounds[ENTRIES_MAX] = { "a.example.com:443", "192.0.2.7",
+							 "**.elsewhere.example", "127.0.0.1" };
+	struct policy *p = make(&lists);
+
+	(void)state;
+	add_all(p, LIST_WITHIN, bounds);
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		struct target t = target(row[i].target);
+		struct decision d;
+
+		policy_decide(p, &t, &d);
+		if (d.verdict != row[i].verdict || d.code != row[i].code)
+			fail_msg("%s: %s", row[i].id, policy_code_name(d.code));
+	}
+	policy_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -938,6 +970,7 @@ int main(void)
 		cmocka_unit_test(test_order_of_entries_does_not_matter),
 		cmocka_unit_test(test_capture_ports),
 		cmocka_unit_test(test_code_names),
+		cmocka_unit_test(test_bounds_only_narrow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
