@@ -9,6 +9,7 @@
  */
 #include "netns/bridge.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -29,6 +30,7 @@ struct frame {
 	uint32_t count;
 	struct record v[FD_BATCH_MAX];
 };
+static_assert(sizeof(struct frame) <= BRIDGE_FRAME_MAX, "a frame fits the receiver");
 
 static int send_frame(int sock, const struct netns_listener *v, size_t n, struct error *err)
 {
@@ -134,6 +136,65 @@ static int recv_all(int sock, struct netns_listener *v, size_t *n, struct error 
 						  : "malformed listeners from the sandbox");
 		if (f.count == 0)
 			return 0;
+	}
+}
+
+void bridge_rx_init(struct bridge_rx *rx)
+{
+	rx->n = rx->have = rx->nfds = 0;
+}
+
+void bridge_rx_clear(struct bridge_rx *rx)
+{
+	while (rx->n > 0)
+		cleanup_close(&rx->v[--rx->n].fd);
+	while (rx->nfds > 0)
+		cleanup_close(&rx->fds[--rx->nfds]);
+}
+
+/* Descriptors come with the first byte of a frame and at no other. */
+static ssize_t rx_read(struct bridge_rx *rx, int sock, size_t want)
+{
+	int fds[FD_BATCH_MAX];
+	size_t nfds = 0;
+	ssize_t got = fd_recv(sock, rx->frame + rx->have, want, fds, FD_BATCH_MAX, &nfds);
+
+	if (got > 0 && rx->have == 0) {
+		memcpy(rx->fds, fds, sizeof(fds));
+		rx->nfds = nfds;
+		nfds = 0;
+	}
+	if (nfds == 0)
+		return got;
+	while (nfds > 0)
+		cleanup_close(&fds[--nfds]);
+	errno = EBADMSG;
+	return -1;
+}
+
+int bridge_rx_turn(struct bridge_rx *rx, int sock, struct error *err)
+{
+	for (;;) {
+		struct frame f;
+		ssize_t got = rx_read(rx, sock, sizeof(f) - rx->have);
+		size_t nfds;
+
+		if (got < 0 && errno == EAGAIN)
+			return 0;
+		if (got < 0)
+			return error_set(err, errno, "cannot receive the listeners");
+		if (got == 0)
+			return error_set(err, 0, "the sandbox ended before its listeners came");
+		rx->have += (size_t)got;
+		if (rx->have < sizeof(f))
+			continue;
+		memcpy(&f, rx->frame, sizeof(f));
+		nfds = rx->nfds;
+		rx->have = rx->nfds = 0;
+		if (!take_frame(&f, rx->fds, nfds, rx->v, &rx->n))
+			return error_set(err, 0, "malformed listeners from the sandbox");
+		if (f.count == 0)
+			return 1;
 	}
 }
 

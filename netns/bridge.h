@@ -10,7 +10,10 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/fd.h"
 #include "netns/netns.h"
+
+#define BRIDGE_FRAME_MAX 512 /* bytes on the wire of one frame */
 
 /** bridge_send() - send all listeners and the end mark; they stay open here. 0, or -1 with @err. */
 int bridge_send(int sock, const struct netns_listener *v, size_t n, struct error *err);
@@ -22,5 +25,33 @@ int bridge_send(int sock, const struct netns_listener *v, size_t n, struct error
  * Return: 0, or -1 with @err; on failure every received descriptor has been closed.
  */
 int bridge_recv(int sock, struct netns_listener *v, size_t *n, struct error *err);
+
+/**
+ * struct bridge_rx - a transfer under way on a socket that must not block
+ * @v, @n: the listeners so far, the receiver's until it is done
+ * @frame: the part of a frame that has come, @have bytes; with the descriptors of its first byte
+ */
+struct bridge_rx {
+	struct netns_listener v[NETNS_LISTENERS_MAX];
+	size_t n;
+	unsigned char frame[BRIDGE_FRAME_MAX];
+	size_t have;
+	int fds[FD_BATCH_MAX];
+	size_t nfds;
+};
+
+/** bridge_rx_init() - nothing has come. */
+void bridge_rx_init(struct bridge_rx *rx);
+
+/**
+ * bridge_rx_turn() - take what has come
+ *
+ * Never reads beyond the end mark. Return: 1 when all listeners are there (@rx->v and their
+ * descriptors are the caller's), 0 to go on when the socket is readable again, -1 with @err.
+ */
+int bridge_rx_turn(struct bridge_rx *rx, int sock, struct error *err);
+
+/** bridge_rx_clear() - close every descriptor that it still holds. */
+void bridge_rx_clear(struct bridge_rx *rx);
 
 #endif

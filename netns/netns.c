@@ -164,11 +164,21 @@ static bool have_ipv6(void)
 	return fd >= 0;
 }
 
+/* Somebody else brought lo up; whether ::1 is there is theirs to decide as well. */
+static int add_bare(struct maker *m, const struct netns_plan *plan)
+{
+	if (add_family(m, plan, AF_INET, false))
+		return -1;
+	return have_ipv6() ? add_family(m, plan, AF_INET6, false) : 0;
+}
+
 static int set_up(const struct netns_plan *plan, struct maker *m)
 {
-	CLEANUP_CLOSE int nl = netlink_open(0);
+	CLEANUP_CLOSE int nl = plan->bare ? -1 : netlink_open(0);
 	bool ipv6, tproxy;
 
+	if (plan->bare)
+		return add_bare(m, plan);
 	if (nl < 0)
 		return error_set(m->err, errno, "cannot open a netlink socket in the sandbox");
 	if (netlink_lo_up(nl) < 0)

@@ -46,6 +46,8 @@ struct netns_listener {
 
 /**
  * struct netns_plan - what to set up
+ * @bare: without a capability over the namespace: lo is up already, nothing but listeners is made,
+ *        and neither capture nor forwards of privileged ports are to be asked for
  * @capture: make every address local, capture every TCP port, and listen for DNS
  * @ports, @nports: TCP ports to capture where the kernel has no nft_tproxy; connections to other
  *                  ports are then refused
@@ -53,6 +55,7 @@ struct netns_listener {
  * @forwards, @nforwards: ports of the sandbox's loopback that lead to fixed targets
  */
 struct netns_plan {
+	bool bare;
 	bool capture;
 	bool no_tproxy;
 	const uint16_t *ports;

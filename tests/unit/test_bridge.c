@@ -169,6 +169,73 @@ static void test_recv_refuses_garbage(void **state)
 	(void)close(fd);
 }
 
+/* The same without blocking: frames in pieces, and nothing read beyond the end mark. */
+static void test_rx_turn_takes_frames_in_pieces(void **state)
+{
+	static struct netns_listener in[MANY];
+	static struct bridge_rx rx;
+	struct error err = { 0 };
+	int pair[2], before = count_fds(), rc = 0;
+	char rest[8];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	for (uint16_t i = 0; i < MANY; i++)
+		in[i] = (struct netns_listener){
+			.kind = NETNS_FORWARD, .family = AF_INET, .index = i, .fd = make_listener()
+		};
+	bridge_rx_init(&rx);
+	assert_int_equal(fcntl(pair[1], F_SETFL, O_NONBLOCK), 0);
+	assert_int_equal(bridge_rx_turn(&rx, pair[1], &err), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(bridge_send(pair[0], in, MANY, NULL) || send(pair[0], "rest", 4, 0) != 4);
+	for (long i = 0; i < 10000000 && rc == 0; i++)
+		rc = bridge_rx_turn(&rx, pair[1], &err);
+	assert_int_equal(rc, 1);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(recv(pair[1], rest, sizeof(rest), 0), 4);
+	assert_int_equal(rx.n, MANY);
+	for (size_t i = 0; i < MANY; i++) {
+		assert_int_equal(rx.v[i].index, i);
+		assert_int_equal(inode_of(rx.v[i].fd), inode_of(in[i].fd));
+		(void)close(in[i].fd);
+	}
+	bridge_rx_clear(&rx);
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+	assert_int_equal(count_fds(), before);
+}
+
+static void test_rx_turn_refuses_garbage(void **state)
+{
+	static const char garbage[4096];
+	static struct bridge_rx rx;
+	struct error err = { 0 };
+	int pair[2], fd = make_listener(), before;
+
+	(void)state;
+	for (int where = 0; where < 2; where++) { /* a descriptor at the start, or in the middle */
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+		assert_int_equal(fcntl(pair[1], F_SETFL, O_NONBLOCK), 0);
+		bridge_rx_init(&rx);
+		before = count_fds();
+		if (where == 1) {
+			assert_int_equal(send(pair[0], garbage, 10, 0), 10);
+			assert_int_equal(bridge_rx_turn(&rx, pair[1], &err), 0);
+		}
+		assert_int_equal(fd_send(pair[0], garbage, sizeof(garbage), &fd, 1), 0);
+		assert_int_equal(bridge_rx_turn(&rx, pair[1], &err), -1);
+		bridge_rx_clear(&rx);
+		assert_int_equal(count_fds(), before);
+		(void)close(pair[0]);
+		bridge_rx_init(&rx);
+		(void)close(pair[1]);
+	}
+	(void)close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +243,8 @@ int main(void)
 		cmocka_unit_test(test_recv_refuses_what_does_not_fit),
 		cmocka_unit_test(test_recv_reports_eof),
 		cmocka_unit_test(test_recv_refuses_garbage),
+		cmocka_unit_test(test_rx_turn_takes_frames_in_pieces),
+		cmocka_unit_test(test_rx_turn_refuses_garbage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
