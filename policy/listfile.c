@@ -2,10 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/xalloc.h"
 #include "policy/hostname.h"
 
 #define BYTES_AN_ENTRY 8 /* no list has shorter lines on average; bounds the reservation */
@@ -157,32 +160,93 @@ static int parse_lines(struct list_reader *r, struct field rest, struct error *e
 	return 0;
 }
 
+static int parse_block(struct list_reader *r, const char *text, size_t len, struct error *err)
+{
+	if (parse_lines(r, (struct field){ text, len }, err))
+		return error_wrap(err, "%s:%u", r->file, r->line);
+	return 0;
+}
+
+/* Length of a byte order mark at the start of the text. */
+static size_t mark_len(const char *text, size_t len)
+{
+	return len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+}
+
+/* Make room for the lines of @total bytes, judging by the first @len of them. */
+static void reserve(const struct list_reader *r, const char *text, size_t len, size_t total)
+{
+	size_t lines = count_lines(text, len);
+
+	if (lines > len / BYTES_AN_ENTRY)
+		lines = len / BYTES_AN_ENTRY;
+	if (len)
+		policy_reserve(r->policy, r->list,
+			       (size_t)((double)lines * (double)total / (double)len));
+}
+
 int listfile_parse(struct policy *p, enum list list, const char *text, size_t len, const char *file,
 		   struct error *err)
 {
 	struct list_reader r = { .policy = p, .list = list, .file = file };
-	struct field all = { text, len };
-	size_t lines = count_lines(text, len);
+	size_t mark = mark_len(text, len);
 
-	if (len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
-		all = (struct field){ text + 3, len - 3 };
-	policy_reserve(p, list, lines < len / BYTES_AN_ENTRY ? lines : len / BYTES_AN_ENTRY);
-	if (parse_lines(&r, all, err))
-		return error_wrap(err, "%s:%u", file, r.line);
-	return 0;
+	reserve(&r, text, len, len);
+	return parse_block(&r, text + mark, len - mark, err);
 }
 
+static size_t file_size(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0)
+		return 0;
+	return st.st_size < LISTFILE_SIZE_MAX ? (size_t)st.st_size : LISTFILE_SIZE_MAX;
+}
+
+/* Bytes up to the last line end, or all where no more will come. */
+static size_t whole_lines(const char *buf, size_t n, bool eof)
+{
+	const char *nl = n && !eof ? memrchr(buf, '\n', n) : NULL;
+
+	return eof ? n : nl ? (size_t)(nl - buf) + 1 : 0;
+}
+
+/* In blocks, so that a file of a million names is never in memory beside them. */
 int listfile_read(struct policy *p, enum list list, int fd, const char *file, struct error *err)
 {
-	size_t len;
-	CLEANUP_FREE char *text = fd_read_file(fd, LISTFILE_SIZE_MAX, &len);
+	struct list_reader r = { .policy = p, .list = list, .file = file };
+	CLEANUP_FREE char *buf = xmalloc(LISTFILE_BLOCK);
+	size_t have = 0, total = 0;
+	bool eof = false;
 
-	if (!text)
-		return error_set(err, errno, "cannot read %s", file);
-	if (!len)
+	while (!eof) {
+		ssize_t n = fd_read_full(fd, buf + have, LISTFILE_BLOCK - have);
+		size_t at = 0, end;
+
+		if (n < 0)
+			return error_set(err, errno, "cannot read %s", file);
+		eof = (size_t)n < LISTFILE_BLOCK - have;
+		have += (size_t)n;
+		if (!total) {
+			at = mark_len(buf, have);
+			reserve(&r, buf, have, eof ? have : file_size(fd));
+		}
+		total += (size_t)n;
+		if (total > LISTFILE_SIZE_MAX)
+			return error_set(err, EFBIG, "cannot read %s", file);
+		end = whole_lines(buf, have, eof);
+		if (end < at || (!end && !eof))
+			return error_set(err, 0, "%s:%u: a line without end", file, r.line + 1);
+		if (parse_block(&r, buf + at, end - at, err))
+			return -1;
+		have -= end;
+		memmove(buf, buf + end, have);
+	}
+	if (!total)
 		return error_set(err, 0, "%s is empty; a list without entries needs a comment",
 				 file);
-	return listfile_parse(p, list, text, len, file, err);
+	return 0;
 }
 
 int listfile_load(struct policy *p, enum list list, const char *path, struct error *err)

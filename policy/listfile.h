@@ -16,6 +16,7 @@
 
 #define LISTFILE_SIZE_MAX (256u << 20) /* bytes */
 #define LISTFILE_LINE_MAX 1024	       /* bytes, without comment */
+#define LISTFILE_BLOCK	  (256u << 10) /* bytes read at once; the longest line with its comment */
 
 /**
  * listfile_parse() - add the entries of a text to a list

@@ -202,6 +202,68 @@ static void test_load(void **state)
 	policy_free(p);
 }
 
+/* Lines and comments across the blocks in which a file is read. */
+static void test_load_in_blocks(void **state)
+{
+	CLEANUP_FREE char *dir = temp_dir();
+	CLEANUP_FREE char *path = xasprintf("%s/a.list", dir);
+	struct policy *p = policy_new();
+	const unsigned entries = 30000;
+	struct error err;
+	FILE *f = fopen(path, "we");
+
+	(void)state;
+	assert_non_null(f);
+	assert_true(fputs("\xef\xbb\xbf# a list\n", f) >= 0);
+	for (unsigned i = 0; i < entries; i++)
+		assert_true(fprintf(f, "0.0.0.0 h%u.example # number %u\n", i, i) > 0);
+	assert_true(fputs("last.example", f) >= 0);
+	assert_int_equal(fflush(f), 0);
+	assert_true(ftell(f) > 4 * (long)LISTFILE_BLOCK);
+	assert_int_equal(listfile_load(p, LIST_DENY, path, &err), 0);
+	assert_int_equal(policy_count(p, LIST_DENY), entries + 1);
+	for (unsigned i = 0; i < entries; i++) {
+		char host[32];
+
+		(void)snprintf(host, sizeof(host), "h%u.example", i);
+		assert_int_equal(rule_for(p, host)->line, i + 2);
+	}
+	assert_int_equal(rule_for(p, "last.example")->line, entries + 2);
+	assert_true(fputs("\nbad..example\n", f) >= 0);
+	assert_int_equal(fflush(f), 0);
+	assert_int_equal(listfile_load(p, LIST_DENY, path, &err), -1);
+	assert_non_null(strstr(err.msg, "a.list:30003: \"bad..example\""));
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+	policy_free(p);
+}
+
+static void test_load_refuses_a_line_without_end(void **state)
+{
+	static char block[LISTFILE_BLOCK];
+	FILE *f = tmpfile();
+	struct policy *p = policy_new();
+	struct error err;
+
+	(void)state;
+	assert_non_null(f);
+	memset(block, '#', sizeof(block));
+	assert_true(fputs("one.example\n", f) >= 0);
+	assert_int_equal(fwrite(block, 1, sizeof(block) - 1, f), sizeof(block) - 1);
+	assert_int_equal(fflush(f), 0);
+	rewind(f);
+	assert_int_equal(listfile_read(p, LIST_DENY, fileno(f), "f", &err), 0);
+	assert_int_equal(fseek(f, 0, SEEK_END), 0);
+	assert_int_equal(fwrite(block, 1, sizeof(block), f), sizeof(block));
+	assert_int_equal(fflush(f), 0);
+	rewind(f);
+	assert_int_equal(listfile_read(p, LIST_DENY, fileno(f), "f", &err), -1);
+	assert_non_null(strstr(err.msg, "f:2: a line without end"));
+	assert_int_equal(fclose(f), 0);
+	policy_free(p);
+}
+
 static void test_load_from_a_pipe(void **state)
 {
 	struct policy *p = policy_new();
@@ -254,6 +316,8 @@ int main(void)
 		cmocka_unit_test(test_parse_bounds_lines),
 		cmocka_unit_test(test_parse_obeys_the_list),
 		cmocka_unit_test(test_load),
+		cmocka_unit_test(test_load_in_blocks),
+		cmocka_unit_test(test_load_refuses_a_line_without_end),
 		cmocka_unit_test(test_load_from_a_pipe),
 		cmocka_unit_test(test_load_unreadable),
 	};
