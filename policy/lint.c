@@ -76,6 +76,14 @@ static bool is_under(const char *name, const char *suffix)
 	return n >= m && !strcmp(name + n - m, suffix) && (n == m || name[n - m - 1] == '.');
 }
 
+bool lint_is_shared_hosting(const char *domain)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(shared_hosting); i++)
+		if (is_under(shared_hosting[i], domain))
+			return true;
+	return is_under(domain, "amazonaws.com");
+}
+
 static bool is_wildcard(const struct pattern *p)
 {
 	return p->kind == PATTERN_BELOW || p->kind == PATTERN_TREE;

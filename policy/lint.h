@@ -6,6 +6,8 @@
 #ifndef POLICY_LINT_H
 #define POLICY_LINT_H
 
+#include <stdbool.h>
+
 #include "policy/policy.h"
 
 #define LINT_TEXT_MAX 1024
@@ -52,5 +54,8 @@ size_t lint_policy(const struct policy *p, lint_cb *cb, void *ctx);
 
 /** lint_kind_name() - "duplicate", "shadowed", "never", ... */
 const char *lint_kind_name(enum lint_kind kind);
+
+/** lint_is_shared_hosting() - whether anybody can get a name right below @domain (canonical). */
+bool lint_is_shared_hosting(const char *domain);
 
 #endif

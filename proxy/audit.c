@@ -76,6 +76,7 @@ static void put_decision(struct jsonout *j, const struct proxy_event *ev)
 	put_cut(j, "rule", d->rule ? d->rule->text : NULL);
 	put_cut(j, "origin", d->rule ? d->rule->file : NULL);
 	jsonout_uint(j, "line", d->rule ? d->rule->line : 0);
+	put_cut(j, "by", d->by);
 	put_address(j, &d->addr);
 }
 
@@ -90,7 +91,7 @@ static void put_close(struct jsonout *j, const struct proxy_event *ev)
 }
 
 size_t audit_format(char out[AUDIT_LINE_MAX], const struct proxy_event *ev,
-		    const struct timespec *now)
+		    const struct timespec *now, unsigned session)
 {
 	bool decision = ev->kind == PROXY_EVENT_DECISION;
 	struct jsonout j;
@@ -101,6 +102,8 @@ size_t audit_format(char out[AUDIT_LINE_MAX], const struct proxy_event *ev,
 		put_decision(&j, ev);
 	else
 		put_close(&j, ev);
+	if (session)
+		jsonout_uint(&j, "session", session);
 	jsonout_uint(&j, "conn", ev->conn);
 	put_time(&j, now);
 	return jsonout_end(&j);

@@ -70,7 +70,7 @@ struct inbuf {
  * @unsent, @stalled: in CONN_RESET, what the peer has not acknowledged, and for how many ticks
  * @target: what was asked for last
  * @addr: the first refused address until a dial succeeds, then what was dialled
- * @asked: a person allowed the target
+ * @asked: a person allowed the target; @by: who
  * @allowed: a decision to allow was told, so a close will be
  * @running: conn_run() is on the stack: it will see what else there is
  * @idle: between two requests: the next head's time starts with its first byte
@@ -97,6 +97,7 @@ struct conn {
 	uint8_t proto; /* enum proto */
 	uint8_t moves; /* counts conn_enter() */
 	bool queued, running, asked, allowed, linger, idle;
+	const char *by;
 	struct target target;
 	struct addr addr;
 };

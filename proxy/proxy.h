@@ -52,7 +52,7 @@ typedef void proxy_event_cb(void *arg, const struct proxy_event *ev);
 
 /**
  * typedef proxy_ask_cb - a question has been answered
- * @d: VERDICT_ALLOW or VERDICT_DENY; valid during the call only
+ * @d: VERDICT_ALLOW or VERDICT_DENY; valid during the call only, but @d->by outlives the session
  */
 typedef void proxy_ask_cb(void *arg, const struct decision *d);
 

@@ -29,6 +29,7 @@ static void answered(void *arg, const struct decision *d)
 		return;
 	if (d->verdict == VERDICT_ALLOW) {
 		c->asked = true;
+		c->by = d->by;
 		route_dial(c);
 	} else {
 		conn_refuse(c, d);
@@ -69,6 +70,7 @@ static void decide(struct conn *c, struct decision *d)
 	if (d->verdict == VERDICT_ASK && c->asked) {
 		d->verdict = VERDICT_ALLOW;
 		d->code = CODE_OK;
+		d->by = c->by;
 	}
 	if (d->verdict == VERDICT_ALLOW && cfg->admit && !target_is_literal(&c->target) &&
 	    !cfg->admit(cfg->arg, &c->target, d)) {
