@@ -17,6 +17,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -203,8 +204,7 @@ class Namespace:
     @staticmethod
     def hold(parent, w, binds, tmpfs):
         try:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.setsid()  # signals to our process group are not for it
             LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             if os.getppid() != parent:
                 os._exit(1)
@@ -308,13 +308,22 @@ class World:
         self.serial = 0
         self.help = None
         # not below /tmp or /var/tmp, of which the host namespace and each run have their own
-        self.dir = tempfile.mkdtemp(prefix="sbx-world-", dir="/srv")
+        self.remove_stale()
+        self.dir = tempfile.mkdtemp(prefix="sbx-world-%d-" % os.getpid(), dir="/srv")
         atexit.register(self.close)
         try:
             self.start(with_nginx, with_sshd)
         except BaseException:
             self.close()
             raise
+
+    @staticmethod
+    def remove_stale():
+        """Directories of tests that were killed before they could tidy up."""
+        for name in os.listdir("/srv"):
+            match = re.fullmatch(r"sbx-world-(\d+)-.*", name)
+            if match and not os.path.exists("/proc/" + match.group(1)):
+                shutil.rmtree(os.path.join("/srv", name), ignore_errors=True)
 
     # ---- making it ----
 
@@ -610,7 +619,13 @@ Subsystem sftp internal-sftp
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(proc.pid, signal.SIGKILL)
-            out, err = proc.communicate()
+            try:  # what left the session may hold the pipes open
+                out, err = proc.communicate(timeout=2)
+            except subprocess.TimeoutExpired:
+                out, err = "", "(pipes still open)"
+            for f in (proc.stdout, proc.stderr):
+                if f:
+                    f.close()
             raise AssertionError("timed out after %ds: %r\nstdout: %r\nstderr: %r" % (
                 timeout, argv, (out or "")[-2000:], (err or "")[-2000:])) from None
         done = subprocess.CompletedProcess(argv, proc.returncode, out, err)
@@ -764,6 +779,17 @@ Subsystem sftp internal-sftp
                 return left
             time.sleep(0.01)
 
+    def leftovers(self):
+        """Whatever runs in our namespaces or as our user, the holders excepted."""
+        out = set(self.processes()) if hasattr(self, "uid") else set()
+        spaces = {os.stat(s.net).st_ino: s.pid for s in self.spaces}
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                inode = os.stat("/proc/%s/ns/net" % pid).st_ino
+                if inode in spaces and int(pid) not in spaces.values():
+                    out.add(int(pid))
+        return out - {os.getpid()}
+
     def close(self):
         for proc in self.procs:
             with contextlib.suppress(ProcessLookupError):
@@ -772,7 +798,7 @@ Subsystem sftp internal-sftp
             if proc.stdout:
                 proc.stdout.close()
         self.procs = []
-        for pid in self.processes() if hasattr(self, "uid") else ():
+        for pid in self.leftovers():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         for space in self.spaces:
@@ -832,7 +858,8 @@ def main():
         module.setUpModule = setup_world
     if not hasattr(module, "tearDownModule"):
         module.tearDownModule = teardown_world
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # as for ctrl-C: unittest would take SystemExit for a failing test and go on
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     prog = unittest.main(module=module, exit=False, verbosity=2)
     result = prog.result
     if result.skipped:
