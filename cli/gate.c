@@ -26,7 +26,8 @@ struct gate {
 	uint16_t ports[CAPTURE_PORTS_MAX];
 	struct refusals *refusals;
 	struct namebudget *names;
-	struct audit *audit;
+	struct audit *audit; /* of @outside */
+	unsigned number;
 	struct capture *capture;
 	struct session *session;
 	struct reload *reload;
@@ -75,7 +76,6 @@ void gate_free(struct gate *g)
 		session_free(g->session);
 	reload_free(g->reload);
 	capture_free(g->capture);
-	audit_close(g->audit);
 	refusals_free(g->refusals);
 	namebudget_free(g->names);
 	rules_clear(&g->rules);
@@ -146,7 +146,7 @@ static void event_cb(void *arg, const struct proxy_event *ev)
 	struct gate *g = arg;
 
 	if (g->audit)
-		audit_event(g->audit, ev);
+		audit_event(g->audit, ev, g->number);
 	if (log_enabled(LOG_LEVEL_INFO))
 		log_event(ev);
 	if (ev->kind == PROXY_EVENT_DECISION && ev->decision.code != CODE_OK)
@@ -168,17 +168,12 @@ static bool name_cb(void *arg, const struct addr *dialled, struct hostname *out)
 	return capture_name(g->capture, dialled, out);
 }
 
-/* A settings file has changed. What is broken changes nothing. */
-static void reload_policy(void *arg)
+int gate_read_again(struct gate *g, struct error *err)
 {
-	struct gate *g = arg;
 	struct rules next, old = g->rules;
-	struct error err;
 
-	if (rules_load(&next, g->options, g->cwd, &err) < 0) {
-		log_warn("reload: %s; the policy stays as it was", err.msg);
-		return;
-	}
+	if (rules_load(&next, g->options, g->cwd, err) < 0)
+		return -1;
 	g->rules = next;
 	g->policy = next.policy;
 	if (g->options->cut_revoked)
@@ -186,6 +181,16 @@ static void reload_policy(void *arg)
 	rules_clear(&old);
 	log_info("reload: %zu allowed, %zu denied", policy_count(g->policy, LIST_ALLOW),
 		 policy_count(g->policy, LIST_DENY));
+	return 0;
+}
+
+/* A settings file has changed. What is broken changes nothing. */
+static void reload_policy(void *arg)
+{
+	struct error err;
+
+	if (gate_read_again(arg, &err) < 0)
+		log_warn("reload: %s; the policy stays as it was", err.msg);
 }
 
 const char *const *gate_files(const struct gate *g, size_t *n)
@@ -194,7 +199,7 @@ const char *const *gate_files(const struct gate *g, size_t *n)
 	return (const char *const *)g->files;
 }
 
-int gate_open(struct gate *g, const struct outside *outside, struct error *err)
+int gate_open(struct gate *g, const struct outside *outside, unsigned number, struct error *err)
 {
 	const struct session_config cfg = {
 		.policy = &g->policy,
@@ -205,13 +210,17 @@ int gate_open(struct gate *g, const struct outside *outside, struct error *err)
 		.arg = g,
 	};
 
-	if (g->options->audit) {
-		g->audit = audit_open(outside->base, g->options->audit, err);
-		if (!g->audit)
-			return -1;
-	}
+	if (g->options->audit && !outside->audit)
+		return error_set(err, 0, "no audit log"); /* our bug: fail closed */
+	g->audit = outside->audit;
+	g->number = number;
 	g->capture = capture_new(outside->base, &g->policy, event_cb, g);
 	g->session = proxy_session(outside->proxy, &cfg);
+	return 0;
+}
+
+int gate_watch(struct gate *g, const struct outside *outside, struct error *err)
+{
 	g->reload = reload_new(outside->base, (const char *const *)g->files, g->nfiles,
 			       reload_policy, g, err);
 	return g->reload ? 0 : -1;

@@ -40,8 +40,17 @@ void gate_free(struct gate *g);
  */
 void gate_plan(struct gate *g, struct netns_plan *out);
 
-/** gate_open() - join the proxy: session, name server, audit log, watch on the settings files. */
-int gate_open(struct gate *g, const struct outside *outside, struct error *err);
+/**
+ * gate_open() - join the proxy: session, name server, audit log
+ * @number: of the session in the audit log, 0 where there is only one
+ */
+int gate_open(struct gate *g, const struct outside *outside, unsigned number, struct error *err);
+
+/** gate_watch() - read the policy again when one of its files has changed. 0, or -1 with @err. */
+int gate_watch(struct gate *g, const struct outside *outside, struct error *err);
+
+/** gate_read_again() - read the policy again now; if it is broken it stays as it was: -1. */
+int gate_read_again(struct gate *g, struct error *err);
 
 /**
  * gate_serve() - serve the listeners of a namespace
@@ -63,7 +72,7 @@ const char *const *gate_files(const struct gate *g, size_t *n);
 /** gate_session() - the proxy's session; NULL before gate_open(). */
 struct session *gate_session(const struct gate *g);
 
-/** gate_reload() - ask it to read the policy again; NULL before gate_open(). */
+/** gate_reload() - ask it to read the policy again; NULL before gate_watch(). */
 struct reload *gate_reload(const struct gate *g);
 
 /** gate_refusals() - what was refused so far. */

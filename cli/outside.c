@@ -6,6 +6,7 @@
 
 #include "cli/hostaddrs.h"
 #include "dns/resolver.h"
+#include "proxy/audit.h"
 #include "proxy/proxy.h"
 
 static void raise_nofile(void)
@@ -37,10 +38,17 @@ int outside_open(struct outside *out, const char *const *servers, struct error *
 	return out->proxy ? 0 : error_wrap(err, "proxy");
 }
 
+int outside_audit(struct outside *out, const char *where, struct error *err)
+{
+	out->audit = audit_open(out->base, where, err);
+	return out->audit ? 0 : -1;
+}
+
 void outside_close(struct outside *out)
 {
 	if (out->proxy)
 		proxy_free(out->proxy);
+	audit_close(out->audit);
 	hostaddrs_free(out->own);
 	resolver_free(out->resolver);
 	if (out->base)

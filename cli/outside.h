@@ -6,17 +6,19 @@
 
 #include "base/error.h"
 
+struct audit;
 struct event_base;
 struct hostaddrs;
 struct proxy;
 struct resolver;
 
-/** struct outside - owned parts, in the order of making */
+/** struct outside - owned parts, in the order of making; @audit is NULL when there is none */
 struct outside {
 	struct event_base *base;
 	struct resolver *resolver;
 	struct hostaddrs *own;
 	struct proxy *proxy;
+	struct audit *audit;
 };
 
 /**
@@ -28,6 +30,9 @@ struct outside {
  * Return: 0, or -1 with @err.
  */
 int outside_open(struct outside *out, const char *const *servers, struct error *err);
+
+/** outside_audit() - write every session's decisions to @where (--audit). 0, or -1 with @err. */
+int outside_audit(struct outside *out, const char *where, struct error *err);
 
 /** outside_close() - everything that was made. */
 void outside_close(struct outside *out);

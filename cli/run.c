@@ -168,8 +168,12 @@ static int prepare(struct run *r, struct error *err)
 		return -1;
 	if (start_launcher(r, err) < 0)
 		return -1;
-	if (outside_open(&r->outside, r->options.resolvers.v, err) < 0 ||
-	    gate_open(r->gate, &r->outside, err) < 0)
+	if (outside_open(&r->outside, r->options.resolvers.v, err) < 0)
+		return -1;
+	if (r->options.audit && outside_audit(&r->outside, r->options.audit, err) < 0)
+		return -1;
+	if (gate_open(r->gate, &r->outside, 0, err) < 0 ||
+	    gate_watch(r->gate, &r->outside, err) < 0)
 		return -1;
 	if (gate_serve(r->gate, r->listeners, r->nlisteners, err) < 0)
 		return -1;

@@ -221,13 +221,13 @@ void audit_write(struct audit *a, const char *line, size_t n)
 	a->len += n;
 }
 
-void audit_event(struct audit *a, const struct proxy_event *ev)
+void audit_event(struct audit *a, const struct proxy_event *ev, unsigned session)
 {
 	char line[AUDIT_LINE_MAX];
 	struct timespec now;
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	audit_write(a, line, audit_format(line, ev, &now));
+	audit_write(a, line, audit_format(line, ev, &now, session));
 }
 
 uint64_t audit_dropped(const struct audit *a)

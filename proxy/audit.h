@@ -22,11 +22,12 @@ struct audit;
  * audit_format() - one event as a line
  * @out: receives the line with its newline, without a final zero byte
  * @now: when it happened (CLOCK_REALTIME)
+ * @session: number of the session; 0 leaves it out
  *
  * Return: its length.
  */
 size_t audit_format(char out[AUDIT_LINE_MAX], const struct proxy_event *ev,
-		    const struct timespec *now);
+		    const struct timespec *now, unsigned session);
 
 /**
  * audit_open() - a sink for lines
@@ -44,7 +45,7 @@ struct audit *audit_open(struct event_base *base, const char *where, struct erro
 void audit_write(struct audit *a, const char *line, size_t n);
 
 /** audit_event() - audit_format() and audit_write() with the time of now. */
-void audit_event(struct audit *a, const struct proxy_event *ev);
+void audit_event(struct audit *a, const struct proxy_event *ev, unsigned session);
 
 /** audit_dropped() - lines lost so far. */
 uint64_t audit_dropped(const struct audit *a);
