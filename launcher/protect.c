@@ -10,6 +10,12 @@
  * Without a .git there is nothing to protect in it, so that `git init` and `git clone` work; a
  * repository that the command makes is the command's (docs/threat-model.md).
  *
+ * Replaced from outside: when a program outside renames a new file over a locked one, the kernel
+ * takes the mount on the old one away, and the new one is writable inside. git does that to its
+ * configuration, but only under its own lock file. So the lock files are held too: `git config`
+ * outside says that the file is locked as long as the run lasts. Against an editor that replaces
+ * files there is no such means (docs/threat-model.md).
+ *
  * Two runs may share a directory. Each holds a shared lock on it from before it looks until its
  * end; placeholders are removed under an exclusive lock only, by whoever is the last.
  */
@@ -41,6 +47,9 @@ static const struct name {
 } names[] = {
 	{ ".git", "hooks", NULL },
 	{ ".git", "config", "" },
+	/* see "Replaced from outside" */
+	{ ".git", "config.lock", NULL },
+	{ ".git", "config.worktree.lock", NULL },
 	{ ".git", "config.worktree", "" },
 	{ ".git", "commondir", ".\n" },
 	{ "", ".sbx-net", NULL },

@@ -98,6 +98,20 @@ static void test_inside_git_absent_names_are_what_git_ignores(void **state)
 	assert_int_equal(unlink(".git/config") | rmdir(".git"), 0);
 }
 
+/* git outside must not replace what is locked inside: that would take the lock away. */
+static void test_git_outside_finds_its_configuration_locked(void **state)
+{
+	struct protect p;
+
+	(void)state;
+	assert_int_equal(system("git init -q . && git config a.b c"), 0);
+	prepare(&p);
+	assert_int_not_equal(system("git config a.b d 2> /dev/null"), 0);
+	assert_int_equal(system("git status > /dev/null && git config a.b > /dev/null"), 0);
+	finish(&p);
+	assert_int_equal(system("git config a.b d && rm -rf .git"), 0);
+}
+
 static void test_what_has_become_data_stays(void **state)
 {
 	struct protect p;
@@ -211,6 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_absent_names_are_held_and_let_go),
 		cmocka_unit_test(test_inside_git_absent_names_are_what_git_ignores),
+		cmocka_unit_test(test_git_outside_finds_its_configuration_locked),
 		cmocka_unit_test(test_what_has_become_data_stays),
 		cmocka_unit_test(test_existing_names_are_locked_as_they_are),
 		cmocka_unit_test(test_a_dangling_link_stops_the_start),
