@@ -43,7 +43,7 @@ struct dial {
 	size_t n;
 	size_t next[2];
 	struct event total, stagger;
-	struct attempt try[DIAL_INFLIGHT];
+	struct attempt try[CONNECT_ATTEMPTS_MAX];
 	int error;
 	struct addr failed;
 };
@@ -63,7 +63,7 @@ static void total_cb(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	for (size_t i = 0; d->failed.family == AF_UNSPEC && i < DIAL_INFLIGHT; i++) {
+	for (size_t i = 0; d->failed.family == AF_UNSPEC && i < CONNECT_ATTEMPTS_MAX; i++) {
 		if (d->try[i].fd >= 0)
 			d->failed = d->try[i].addr;
 	}
@@ -85,7 +85,7 @@ struct dial *dial_new(struct event_base *base, uint16_t port, dial_cb *cb, void 
 	d->port = port;
 	d->cb = cb;
 	d->arg = arg;
-	for (size_t i = 0; i < DIAL_INFLIGHT; i++)
+	for (size_t i = 0; i < CONNECT_ATTEMPTS_MAX; i++)
 		d->try[i].fd = -1;
 	evtimer_assign(&d->total, base, total_cb, d);
 	evtimer_assign(&d->stagger, base, stagger_cb, d);
@@ -108,7 +108,7 @@ void dial_free(struct dial *d)
 		return;
 	event_del(&d->total);
 	event_del(&d->stagger);
-	for (size_t i = 0; i < DIAL_INFLIGHT; i++)
+	for (size_t i = 0; i < CONNECT_ATTEMPTS_MAX; i++)
 		attempt_close(&d->try[i]);
 	free(d->v);
 	free(d);
@@ -184,7 +184,7 @@ static void attempt_cb(evutil_socket_t fd, short what, void *arg)
 
 static struct attempt *free_place(struct dial *d)
 {
-	for (size_t i = 0; i < DIAL_INFLIGHT; i++) {
+	for (size_t i = 0; i < CONNECT_ATTEMPTS_MAX; i++) {
 		if (d->try[i].fd < 0)
 			return &d->try[i];
 	}
@@ -220,7 +220,7 @@ static enum begin begin(struct dial *d, struct attempt *a, const struct addr *ad
 
 static bool anything_in_flight(const struct dial *d)
 {
-	for (size_t i = 0; i < DIAL_INFLIGHT; i++) {
+	for (size_t i = 0; i < CONNECT_ATTEMPTS_MAX; i++) {
 		if (d->try[i].fd >= 0)
 			return true;
 	}
@@ -269,7 +269,7 @@ void dial_add(struct dial *d, const struct addr *v, size_t n, bool more)
 		d->started = true;
 		set_timer(&d->total, CONNECT_TIMEOUT_MS);
 		if (more && !peek(d, 0)) {
-			set_timer(&d->stagger, DIAL_AAAA_WAIT_MS);
+			set_timer(&d->stagger, CONNECT_AAAA_WAIT_MS);
 			return;
 		}
 	}

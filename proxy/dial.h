@@ -16,9 +16,6 @@
 struct event_base;
 struct dial;
 
-#define DIAL_AAAA_WAIT_MS 50 /* RFC 8305 section 3: IPv4 waits so long for the AAAA answer */
-#define DIAL_INFLIGHT	  6  /* attempts at a time */
-
 /**
  * typedef dial_cb - it is over; the callee calls dial_free()
  * @fd: the connected socket, which the callee owns; -1 if nothing could be reached

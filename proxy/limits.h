@@ -39,6 +39,8 @@
 #define ACCEPT_BATCH		 64    /* accepts per wake-up, so that others get their turn */
 #define ACCEPT_BACKOFF_MS	 100   /* ms not listening after EMFILE, ENFILE, ENOBUFS */
 #define CONNECT_TIMEOUT_MS	 (10 * 1000) /* ms for all addresses of a target together */
+#define CONNECT_ATTEMPTS_MAX	 6	     /* addresses tried at a time */
+#define CONNECT_AAAA_WAIT_MS	 50 /* ms that IPv4 waits for the AAAA answer (RFC 8305 section 3) */
 #define CONNECT_ATTEMPT_DELAY_MS 250	     /* ms before the next address (RFC 8305 section 8) */
 #define EARLY_DATA_MAX		 (64 * 1024) /* bytes kept before the target is connected */
 #define REPLY_TIMEOUT_MS	 (5 * 1000)  /* ms to take a refusal before the socket is closed */

@@ -30,7 +30,9 @@ enum proxy_event_kind {
 /**
  * struct proxy_event - one thing that happened; every pointer is valid during the call only
  * @conn: number of the client connection, unique in the process
- * @decision: verdict, code and rule
+ * @decision: verdict, code and rule. A target that was allowed and could not be reached has
+ *            VERDICT_ALLOW with CODE_DNS_FAILED, CODE_CONNECT_FAILED or CODE_CONNECT_TIMEOUT, and
+ *            no CLOSE follows. A request without a valid target has an empty @target
  * @addr, @addr_port: what was dialled (CLOSE, or a failed dial); family AF_UNSPEC if nothing was
  * @bytes_up, @bytes_down: payload from and to the client (CLOSE)
  * @duration_us: from the accept to the end (CLOSE)

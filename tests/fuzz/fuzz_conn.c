@@ -26,7 +26,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FLOW_MAX (1u << 20)
-#define BURST	 60000
+#define BURST	 16000
 #define TURNS	 2000 /* of the loop, until everything must have ended */
 
 enum ask {
