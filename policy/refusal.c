@@ -57,8 +57,11 @@ struct line {
 
 static void put(struct line *l, const char *text)
 {
-	size_t n = strnlen(text, REFUSAL_MAX - 1 - l->n);
+	size_t room = REFUSAL_MAX - 1 - l->n;
+	size_t n = strlen(text);
 
+	if (n > room)
+		n = room;
 	memcpy(l->out + l->n, text, n);
 	l->n += n;
 	l->out[l->n] = '\0';
