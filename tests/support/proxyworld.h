@@ -102,7 +102,8 @@ static inline void world_note(void *arg, const struct proxy_event *ev)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static inline void *world_ask(void *arg, const struct proxy_question *q, proxy_ask_cb *cb, void *cb_arg)
+static inline void *world_ask(void *arg, const struct proxy_question *q, proxy_ask_cb *cb,
+			      void *cb_arg)
 {
 	struct world *w = arg;
 

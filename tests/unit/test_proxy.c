@@ -190,8 +190,9 @@ static void hangs(void)
 {
 	int call = atomic_load(&inject.call);
 
-	fail_msg("hangs after %s failed with %d at %d", call == CALL_NUM ? "nothing" : call_name[call],
-		 atomic_load(&inject.error), atomic_load(&inject.at));
+	fail_msg("hangs after %s failed with %d at %d",
+		 call == CALL_NUM ? "nothing" : call_name[call], atomic_load(&inject.error),
+		 atomic_load(&inject.at));
 }
 
 /* Reads to the end. Return: the number of bytes, negative if it ended in an error. */
