@@ -17,6 +17,10 @@
 const struct command command_table[] = {
 	{ "run", FOR_RUN, "[OPTION]... [--] COMMAND [ARG]...",
 	  "run COMMAND confined; its exit status is ours", run_main },
+	{ "serve", FOR_SERVE, "[OPTION]...",
+	  "a proxy for other sandboxes: proxy.sock and control.sock", serve_main },
+	{ "bridge", FOR_BRIDGE, "--socket PATH [OPTION]... [--] COMMAND [ARG]...",
+	  "inside somebody else's empty network namespace: join it to a proxy", bridge_main },
 	{ "why", FOR_WHY, "[OPTION]... HOST[:PORT]",
 	  "the verdict for a host, and the rule, file and line that it comes from", why_main },
 	{ "check", FOR_CHECK, "[OPTION]... [FILE]...",

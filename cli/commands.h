@@ -18,6 +18,12 @@ int run_main(int argc, char **argv);
 /** connect_main() - `sbx-net connect HOST PORT`: stdin and stdout to a target, inside a run. */
 int connect_main(int argc, char **argv);
 
+/** serve_main() - `sbx-net serve`: a proxy for sandboxes that others have made. */
+int serve_main(int argc, char **argv);
+
+/** bridge_main() - `sbx-net bridge`: join somebody else's empty namespace to a proxy. */
+int bridge_main(int argc, char **argv);
+
 /** why_main() - `sbx-net why HOST[:PORT]`: the verdict, the rule, the file and line. */
 int why_main(int argc, char **argv);
 

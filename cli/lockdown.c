@@ -39,11 +39,11 @@ static char *dir_of(const char *path)
 	return xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-static int build(const char *const *files, size_t n, const struct landlock_rights *rights,
-		 struct error *err)
+static int build(const char *const *files, size_t n, const char *sockets,
+		 const struct landlock_rights *rights, struct error *err)
 {
 	size_t count = ARRAY_SIZE(fixed);
-	struct landlock_grant *v = xcalloc(count + n + 1, sizeof(*v));
+	struct landlock_grant *v = xcalloc(count + n + 2, sizeof(*v));
 	char **dirs = xcalloc(n + 1, sizeof(*dirs));
 	struct error ignored;
 	int ruleset;
@@ -56,6 +56,8 @@ static int build(const char *const *files, size_t n, const struct landlock_right
 	dirs[n] = statedir_path(&ignored);
 	if (dirs[n])
 		v[count++] = (struct landlock_grant){ dirs[n], SAVE };
+	if (sockets)
+		v[count++] = (struct landlock_grant){ sockets, LL_FS_REMOVE_FILE };
 	ruleset = landlock_build_grants(v, count, rights, err);
 	for (size_t i = 0; i <= n; i++)
 		free(dirs[i]);
@@ -64,14 +66,14 @@ static int build(const char *const *files, size_t n, const struct landlock_right
 	return ruleset;
 }
 
-int lockdown_enter(const char *const *files, size_t n, struct error *err)
+int lockdown_enter(const char *const *files, size_t n, const char *sockets, struct error *err)
 {
 	struct landlock_rights rights;
 	CLEANUP_CLOSE int ruleset = -1;
 
 	if (landlock_abi_query(&rights, err) < 0)
 		return -1;
-	ruleset = build(files, n, &rights, err);
+	ruleset = build(files, n, sockets, &rights, err);
 	if (ruleset < 0)
 		return -1;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

@@ -15,12 +15,13 @@
 /**
  * lockdown_enter() - Landlock, seccomp and no core dumps, for good
  * @files, @n: files to be read again when they change; their directories become readable
+ * @sockets: a directory in which our sockets' names are removed at the end, or NULL
  *
  * Should: be the last step before the command is let go; what it does is not undone.
  * Mustn't: be called while something is still to be forked or exec'd.
  *
  * Return: 0, or -1 with @err.
  */
-int lockdown_enter(const char *const *files, size_t n, struct error *err);
+int lockdown_enter(const char *const *files, size_t n, const char *sockets, struct error *err);
 
 #endif

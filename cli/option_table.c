@@ -105,6 +105,13 @@ void options_add_rule(struct run_options *o, enum option_id id, const char *valu
 	};
 }
 
+void options_add_within(struct run_options *o, const char *pattern)
+{
+	o->within.v = xreallocarray(o->within.v, o->within.n + 2, sizeof(*o->within.v));
+	o->within.v[o->within.n++] = pattern;
+	o->within.v[o->within.n] = NULL;
+}
+
 static int apply_rule(struct run_options *o, const struct option_spec *spec, const char *value,
 		      struct error *err)
 {
@@ -205,6 +212,11 @@ static int apply_forward(struct run_options *o, const struct option_spec *spec, 
 				 spec->arg, show(value).s);
 	*grow(o->forwards, o->nforwards) = f;
 	return 0;
+}
+
+int options_add_forward(struct run_options *o, const char *value, struct error *err)
+{
+	return apply_forward(o, &option_table[OPT_FORWARD], value, err);
 }
 
 static int apply_publish(struct run_options *o, const struct option_spec *spec, const char *value,
@@ -317,9 +329,10 @@ static int apply_limit(struct run_options *o, const struct option_spec *spec, co
 			 show_n(value, (size_t)(sep - value)).s);
 }
 
-#define FOR_POLICY (FOR_RUN | FOR_SERVE | FOR_WHY | FOR_CHECK)
-#define FOR_ALL	   (FOR_POLICY | FOR_ENV | FOR_BRIDGE)
-#define INTO(m)	   offsetof(struct run_options, m)
+#define FOR_POLICY  (FOR_RUN | FOR_SERVE | FOR_WHY | FOR_CHECK)
+#define FOR_SESSION (FOR_POLICY | FOR_BRIDGE)
+#define FOR_ALL	    (FOR_POLICY | FOR_ENV | FOR_BRIDGE)
+#define INTO(m)	    offsetof(struct run_options, m)
 
 /* clang-format off */
 const struct option_spec option_table[OPT_NUM] = {
@@ -327,9 +340,9 @@ const struct option_spec option_table[OPT_NUM] = {
 	[OPT_ALLOW] = { "allow", 'a', true, SECTION_NETWORK, FOR_POLICY, "PATTERN", NULL,
 		"allow a host: name, *.name, **.name, address or block, each with :port",
 		apply_rule, 0 },
-	[OPT_DENY] = { "deny", 'd', true, SECTION_NETWORK, FOR_POLICY, "PATTERN", NULL,
+	[OPT_DENY] = { "deny", 'd', true, SECTION_NETWORK, FOR_SESSION, "PATTERN", NULL,
 		"refuse a host, whatever allows it", apply_rule, 0 },
-	[OPT_ONLY] = { "only", 0, true, SECTION_NETWORK, FOR_POLICY, "PATTERN", NULL,
+	[OPT_ONLY] = { "only", 0, true, SECTION_NETWORK, FOR_SESSION, "PATTERN", NULL,
 		"this run's own list: anything else is refused without asking", apply_rule, 0 },
 	[OPT_STRICT] = { "strict", 0, true, SECTION_NETWORK, FOR_POLICY, NULL, NULL,
 		"refuse unknown hosts without asking", apply_flag, INTO(strict) },
@@ -352,18 +365,26 @@ const struct option_spec option_table[OPT_NUM] = {
 		apply_ask, 0 },
 	[OPT_ALLOW_PRIVATE] = { "allow-private", 0, true, SECTION_NETWORK, FOR_POLICY, "PATTERN",
 		NULL, "names that match may lead to private addresses", apply_rule, 0 },
-	[OPT_FORWARD] = { "forward", 0, true, SECTION_NETWORK, FOR_RUN, "LPORT=HOST:PORT", NULL,
+	[OPT_FORWARD] = { "forward", 0, true, SECTION_NETWORK, FOR_RUN | FOR_BRIDGE, "LPORT=HOST:PORT",
+		NULL,
 		"a port on the sandbox's loopback that leads to HOST:PORT, under the same policy",
 		apply_forward, 0 },
 	[OPT_PUBLISH] = { "publish", 0, false, SECTION_NETWORK, FOR_RUN, "HPORT=PORT", NULL,
 		"a port on the host's loopback that leads to a server which the command runs",
 		apply_publish, 0 },
-	[OPT_NO_CAPTURE] = { "no-capture", 0, true, SECTION_NETWORK, FOR_RUN | FOR_ENV, NULL, NULL,
+	[OPT_NO_CAPTURE] = { "no-capture", 0, true, SECTION_NETWORK,
+		FOR_RUN | FOR_ENV | FOR_SERVE | FOR_BRIDGE, NULL, NULL,
 		"proxy variables only: no DNS stub, no captured connections",
 		apply_flag, INTO(no_capture) },
 	[OPT_RESOLVER] = { "resolver", 0, true, SECTION_NETWORK, FOR_RUN | FOR_SERVE, "ADDR[:PORT]",
 		NULL, "DNS server to ask instead of those in /etc/resolv.conf",
 		apply_resolver, INTO(resolvers) },
+	[OPT_SOCKET] = { "socket", 0, true, SECTION_NETWORK, FOR_BRIDGE, "PATH", "@file",
+		"the proxy: a control.sock or proxy.sock of serve, or any HTTP proxy's socket",
+		apply_text, INTO(socket) },
+	[OPT_DIR] = { "dir", 0, true, SECTION_NETWORK, FOR_SERVE, "DIR", "@dir",
+		"where proxy.sock and control.sock are (default: $XDG_RUNTIME_DIR/sbx-net)",
+		apply_text, INTO(dir) },
 
 	[OPT_FS] = { "fs", 0, false, SECTION_CONFINEMENT, FOR_RUN, "MODE", "workspace strict off",
 		"how files are confined: workspace (default), strict or off", apply_fs, 0 },

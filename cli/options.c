@@ -43,6 +43,7 @@ void run_options_clear(struct run_options *o)
 	free(o->deny_read.v);
 	free(o->deny_write.v);
 	free(o->env.v);
+	free(o->within.v);
 	run_options_init(o);
 }
 

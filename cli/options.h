@@ -37,6 +37,8 @@ enum option_id {
 	OPT_PUBLISH,
 	OPT_NO_CAPTURE,
 	OPT_RESOLVER,
+	OPT_SOCKET,
+	OPT_DIR,
 	OPT_FS,
 	OPT_READ,
 	OPT_WRITE,
@@ -132,6 +134,9 @@ struct option_publish {
 /**
  * struct run_options - what a command line says; init, parse, clear
  * @rules: --allow, --deny, --only, --allow-private, --allow-list, --deny-list and --policy
+ * @within: bounds of a session of serve: nothing else is reached; no option leads here
+ * @socket: bridge's proxy, or NULL
+ * @dir: where serve listens, or NULL
  * @ask_program: the PROGRAM of --ask exec:PROGRAM, else NULL
  * @resolvers: ADDR or ADDR:PORT or [V6]:PORT, checked; fit for struct resolver_config
  * @timeout: seconds, 0 for none
@@ -157,6 +162,9 @@ struct run_options {
 	struct option_publish *publishes;
 	size_t npublishes;
 	bool no_capture;
+	struct option_strings within;
+	const char *socket;
+	const char *dir;
 
 	enum fs_mode fs;
 	struct option_strings read, write, exec, deny_read, deny_write;
@@ -253,6 +261,12 @@ bool option_offered(enum option_id id, unsigned command);
 
 /** options_add_rule() - as if option @id had been given once more, with @value, which must live. */
 void options_add_rule(struct run_options *o, enum option_id id, const char *value);
+
+/** options_add_within() - one more of the bounds, which must live. */
+void options_add_within(struct run_options *o, const char *pattern);
+
+/** options_add_forward() - as if --forward had been given; @value must live. 0, or -1 with @err. */
+int options_add_forward(struct run_options *o, const char *value, struct error *err);
 
 /** options_print() - the option part of `help COMMAND`: what is offered, by section. */
 void options_print(FILE *out, unsigned command);

@@ -161,7 +161,7 @@ int privsock_accept(int fd)
 	return take_fd(&client);
 }
 
-int privsock_connect(const char *path, struct error *err)
+int privsock_connect_any(const char *path, struct error *err)
 {
 	CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_un sa;
@@ -170,6 +170,15 @@ int privsock_connect(const char *path, struct error *err)
 		return -1;
 	if (fd < 0 || connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0)
 		return error_set(err, errno, "cannot connect to '%s'", path);
+	return take_fd(&fd);
+}
+
+int privsock_connect(const char *path, struct error *err)
+{
+	CLEANUP_CLOSE int fd = privsock_connect_any(path, err);
+
+	if (fd < 0)
+		return -1;
 	if (!privsock_peer_is_ours(fd))
 		return error_set(err, 0, "'%s' is served by another user", path);
 	return take_fd(&fd);

@@ -55,4 +55,7 @@ int privsock_accept(int fd);
 /** privsock_connect() - connect to a path, and see that our own user answers. -1 with @err. */
 int privsock_connect(const char *path, struct error *err);
 
+/** privsock_connect_any() - the same, whoever answers. */
+int privsock_connect_any(const char *path, struct error *err);
+
 #endif

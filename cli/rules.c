@@ -50,6 +50,11 @@ static int add_options(struct policy *p, const struct run_options *o, const char
 		if (add_rule(p, v, err) < 0)
 			return -1;
 	}
+	for (size_t i = 0; i < o->within.n; i++) {
+		if (policy_add(p, LIST_WITHIN, o->within.v[i], option_spelling(OPT_ONLY), 0, NULL,
+			       err) < 0)
+			return -1;
+	}
 	if (o->strict)
 		policy_set_strict(p, true);
 	return 0;

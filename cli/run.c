@@ -156,7 +156,7 @@ static int lock(struct run *r, struct error *err)
 	size_t n;
 	const char *const *files = gate_files(r->gate, &n);
 
-	return lockdown_enter(files, n, err);
+	return lockdown_enter(files, n, NULL, err);
 }
 
 static int prepare(struct run *r, struct error *err)

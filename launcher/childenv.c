@@ -258,6 +258,16 @@ static void pass_allowed(struct env *e, char *const *parent)
 	}
 }
 
+static void pass_all(struct env *e, char *const *parent)
+{
+	for (; *parent; parent++) {
+		size_t len = name_length(*parent);
+
+		if (!is_ours(*parent, len))
+			add(e, xstrdup(*parent));
+	}
+}
+
 static int check_wanted(const char *wanted, struct error *err)
 {
 	size_t len = name_length(wanted);
@@ -364,7 +374,10 @@ char **childenv_build(const struct childenv_plan *plan, struct error *err)
 		childenv_free(e.v);
 		return NULL;
 	}
-	pass_allowed(&e, plan->parent);
+	if (plan->keep)
+		pass_all(&e, plan->parent);
+	else
+		pass_allowed(&e, plan->parent);
 	add_java(&e, plan->proxy_port);
 	add(&e, xstrdup("NODE_USE_ENV_PROXY=1")); /* fetch() of Node 24 and later */
 	if (plan->tmpdir)

@@ -18,6 +18,8 @@
  * @drop, @ndrop: names that never pass, whoever asks for them (credentials.envVars)
  * @tmpdir: value of TMPDIR, or NULL
  * @proxy_port: where the proxy listens inside
+ * @keep: pass everything but what is ours to say: the sandbox is somebody else's, and so is the
+ *        choice of variables
  * @capture: whether captured connections work too
  * @self: path of our own binary for ssh's ProxyCommand (used where capture is off), or NULL
  */
@@ -29,6 +31,7 @@ struct childenv_plan {
 	size_t ndrop;
 	const char *tmpdir;
 	uint16_t proxy_port;
+	bool keep;
 	bool capture;
 	const char *self;
 };

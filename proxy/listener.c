@@ -20,6 +20,7 @@
  * struct listener
  * @ev: level-triggered: a batch may leave some behind
  * @backoff: ends a pause
+ * @local: a unix socket: only our own user's processes may come
  * @starved: pauses in a row for want of descriptors
  */
 struct listener {
@@ -29,6 +30,7 @@ struct listener {
 	struct target fixed;
 	enum listener_kind kind;
 	unsigned starved;
+	bool local;
 	int fd;
 };
 
@@ -104,6 +106,14 @@ static void accept_failed(struct listener *l, int error)
 	}
 }
 
+static bool peer_is_ours(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+}
+
 static void accept_cb(evutil_socket_t sock, short what, void *arg)
 {
 	struct listener *l = arg;
@@ -122,6 +132,10 @@ static void accept_cb(evutil_socket_t sock, short what, void *arg)
 			return;
 		}
 		l->starved = 0;
+		if (l->local && !peer_is_ours(fd)) {
+			(void)close(fd);
+			continue;
+		}
 		conn_start(l->session, fd, l->kind, &l->fixed);
 	}
 }
@@ -131,7 +145,8 @@ int listener_open(struct session *s, int fd, enum listener_kind kind, const stru
 {
 	struct event_base *base = s->proxy->base;
 	struct listener *l;
-	int saved;
+	int saved, domain = 0;
+	socklen_t len = sizeof(domain);
 
 	if (fd_set_nonblock(fd) < 0) {
 		saved = errno;
@@ -143,6 +158,7 @@ int listener_open(struct session *s, int fd, enum listener_kind kind, const stru
 	l->session = s;
 	l->kind = kind;
 	l->fd = fd;
+	l->local = getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 || domain == AF_UNIX;
 	if (fixed)
 		l->fixed = *fixed;
 	event_assign(&l->ev, base, fd, EV_READ | EV_PERSIST, accept_cb, l);

@@ -146,6 +146,11 @@ int session_listen(struct session *s, int fd, enum listener_kind kind, const str
 	return listener_open(s, fd, kind, fixed, err);
 }
 
+void session_close_listeners(struct session *s)
+{
+	listener_close_all(s);
+}
+
 size_t session_connections(const struct session *s)
 {
 	return s->nconns;

@@ -20,6 +20,7 @@ struct event_base;
 struct resolver;
 struct proxy;
 struct session;
+struct upstreams;
 
 /** enum proxy_event_kind - what a session is told */
 enum proxy_event_kind {
@@ -88,6 +89,7 @@ struct proxy_question {
  * @ask_cancel: withdraw the question that @ask returned
  * @admit: a last word on an allowed name before it is looked up (false: code "limit"), or NULL
  * @name: for captured connections; NULL when there are none
+ * @upstream: the proxy that we ourselves must go through, or NULL; outlives the session
  * @arg: passed to each of the above
  */
 struct session_config {
@@ -98,6 +100,7 @@ struct session_config {
 	void (*ask_cancel)(void *arg, void *question);
 	bool (*admit)(void *arg, const struct target *t, const struct decision *d);
 	proxy_name_cb *name;
+	const struct upstreams *upstream;
 	void *arg;
 };
 
@@ -124,13 +127,16 @@ void session_free(struct session *s);
 
 /**
  * session_listen() - accept on a listening socket for this session
- * @fd: taken over in any case; made non-blocking
+ * @fd: taken over in any case; made non-blocking; on a unix socket our own user's peers only
  * @fixed: the target for LISTENER_FORWARD (copied), else NULL
  *
  * Return: 0, or -1 with @err.
  */
 int session_listen(struct session *s, int fd, enum listener_kind kind, const struct target *fixed,
 		   struct error *err);
+
+/** session_close_listeners() - accept no more; connections that are open go on. */
+void session_close_listeners(struct session *s);
 
 /** session_connections() - how many client connections are open. */
 size_t session_connections(const struct session *s);

@@ -28,7 +28,7 @@ check() {
 		external["launcher"] = "^(seccomp[.]h|sys/capability[.]h|openssl/.*)$"
 		external["dns"] = "^(event2/.*|ares[.]h)$"
 		external["proxy"] = "^(event2/.*|openssl/.*)$"
-		external["cli"] = "^event2/.*$"
+		external["cli"] = "^(event2/.*|jansson[.]h)$"
 		for (i = 1; i < ARGC; i++)
 			exists[ARGV[i]] = 1
 	}
