@@ -62,6 +62,7 @@
 #include "proxy/dial.h"
 #include "proxy/forward.h"
 #include "proxy/handshake.h"
+#include "proxy/parent.h"
 #include "proxy/reply.h"
 #include "proxy/route.h"
 #include "proxy/socks4.h"
@@ -340,6 +341,8 @@ static void stop(struct conn *c)
 	c->query = NULL;
 	dial_free(c->dial);
 	c->dial = NULL;
+	parent_free(c->parent);
+	c->parent = NULL;
 	if (c->question && c->session->cfg.ask_cancel)
 		c->session->cfg.ask_cancel(c->session->cfg.arg, c->question);
 	c->question = NULL;
@@ -634,7 +637,7 @@ void conn_recheck(struct conn *c)
 	if (c->state == CONN_DEAD || c->t.side[UPSTREAM].fd < 0)
 		return;
 	policy_decide(*cfg->policy, &c->target, &d);
-	if (d.verdict != VERDICT_DENY)
+	if (d.verdict != VERDICT_DENY && !c->through)
 		policy_vet(*cfg->policy, &c->target, &c->addr, cfg->own, &d);
 	if (d.verdict == VERDICT_DENY)
 		conn_reset(c, "revoked");

@@ -75,6 +75,7 @@ struct inbuf {
  * @running: conn_run() is on the stack: it will see what else there is
  * @idle: between two requests: the next head's time starts with its first byte
  * @linger: in CONN_REPLY: read until the client ends before closing
+ * @through: the upstream side is a proxy of ours, and @addr does not say where it leads
  * @discarded: in CONN_REPLY: bytes read so far
  */
 struct conn {
@@ -86,6 +87,7 @@ struct conn {
 	uint64_t born_us;
 	struct resolver_query *query;
 	struct dial *dial;
+	struct parent *parent;
 	void *question;
 	struct event *timer;
 	struct forward *forward;
@@ -96,7 +98,7 @@ struct conn {
 	uint8_t state; /* enum conn_state; written by conn_enter() only */
 	uint8_t proto; /* enum proto */
 	uint8_t moves; /* counts conn_enter() */
-	bool queued, running, asked, allowed, linger, idle;
+	bool queued, running, asked, allowed, linger, idle, through;
 	const char *by;
 	struct target target;
 	struct addr addr;

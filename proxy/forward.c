@@ -31,6 +31,7 @@
 #include "proxy/http_rewrite.h"
 #include "proxy/reply.h"
 #include "proxy/route.h"
+#include "proxy/upstream.h"
 
 #define STEP	  (FORWARD_BUFFER_MAX / 2) /* bytes read at a time: re-framed they fit the scratch */
 #define RAW_FIRST (8 * 1024)		   /* bytes; most response heads fit */
@@ -47,6 +48,7 @@ enum phase {
  * @head: for the server, until the response begins
  * @asked: what the response depends on
  * @queued: the head was given to the way upstream
+ * @absolute: @head is in absolute-form
  * @repeatable: no body and a method that may be sent twice
  * @reused: the connection has served a request before
  * @up, @up_left, @up_chunks: the request's body as it is read
@@ -63,7 +65,7 @@ enum phase {
 struct forward {
 	struct http_text head;
 	struct http_asked asked;
-	bool queued, repeatable, reused;
+	bool queued, absolute, repeatable, reused;
 	enum http_framing up;
 	uint64_t up_left;
 	struct chunked up_chunks;
@@ -86,10 +88,22 @@ static bool may_repeat(const struct http_request *req)
 	       (req->head || req->options || http_slice_is(req->method, "GET"));
 }
 
+/*
+ * The parent that wants this request in absolute-form, or NULL. What may become a tunnel goes
+ * through CONNECT instead, for many proxies do not pass an upgrade.
+ */
+static const struct upstream *absolute_for(const struct conn *c, const struct http_request *req)
+{
+	const struct upstream *up = upstreams_for(c->session->cfg.upstream, &req->target);
+
+	return up && up->scheme == UPSTREAM_HTTP && !req->websocket ? up : NULL;
+}
+
 void forward_begin(struct conn *c, const struct http_request *req)
 {
 	struct forward *f = c->forward;
-	bool server_keeps = f && f->server_keeps;
+	const struct upstream *up = absolute_for(c, req);
+	bool server_keeps = f && f->server_keeps && f->absolute == (up != NULL);
 
 	if (f) {
 		free(f->head.p);
@@ -97,7 +111,9 @@ void forward_begin(struct conn *c, const struct http_request *req)
 	} else {
 		c->forward = f = xmalloc(sizeof(*f));
 	}
-	*f = (struct forward){ .head = http_rewrite_request(req, true),
+	*f = (struct forward){ .head = up ? http_rewrite_absolute(req, true, up->basic)
+					  : http_rewrite_request(req, true),
+			       .absolute = up != NULL,
 			       .asked = http_asked(req),
 			       .repeatable = may_repeat(req),
 			       .up = req->framing,
@@ -119,6 +135,11 @@ void forward_free(struct forward *f)
 bool forward_is_head(const struct forward *f)
 {
 	return f->asked.head;
+}
+
+bool forward_is_absolute(const struct forward *f)
+{
+	return f->absolute;
 }
 
 bool forward_has_body(const struct forward *f)
@@ -391,6 +412,10 @@ static void response(struct conn *c, const struct http_response *resp)
 {
 	struct forward *f = c->forward;
 
+	if (f->absolute && resp->status == 407) {
+		bad_gateway(c, "the upstream proxy wants other credentials");
+		return;
+	}
 	if (resp->interim) {
 		if (f->asked.minor > 0)
 			send_head(c, http_rewrite_response(resp, &f->asked, &f->delivery));

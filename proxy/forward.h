@@ -21,6 +21,9 @@ void forward_run(struct conn *c);
 /** forward_is_head() - the request is HEAD: no answer of ours may have a body. */
 bool forward_is_head(const struct forward *f);
 
+/** forward_is_absolute() - it goes to a proxy of ours, which wants the whole URL. */
+bool forward_is_absolute(const struct forward *f);
+
 /** forward_has_body() - the client may be about to send a body. */
 bool forward_has_body(const struct forward *f);
 

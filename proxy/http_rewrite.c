@@ -53,9 +53,9 @@ static void put_field(struct writer *w, const struct http_field *f)
 	put_text(w, "\r\n");
 }
 
-static struct writer writer_for(const struct http_fields *fields, size_t first_line)
+static struct writer writer_for(const struct http_fields *fields, size_t own)
 {
-	struct writer w = { .size = first_line + OWN_LINES_MAX };
+	struct writer w = { .size = own + OWN_LINES_MAX };
 
 	for (size_t i = 0; i < fields->n; i++)
 		w.size += fields->v[i].name.n + fields->v[i].value.n + strlen(": \r\n");
@@ -75,16 +75,30 @@ static void put_path(struct writer *w, const struct http_request *req)
 	put_slice(w, req->path);
 }
 
-static void put_host(struct writer *w, const struct target *t)
+static void put_authority(struct writer *w, const struct target *t)
 {
 	char text[TARGET_TEXT_MAX];
 	struct target shown = *t;
 
 	if (shown.port == 80)
 		shown.port = 0; /* target_format() then writes the host alone */
-	put_text(w, "Host: ");
 	put_text(w, target_format(&shown, text));
+}
+
+static void put_host(struct writer *w, const struct target *t)
+{
+	put_text(w, "Host: ");
+	put_authority(w, t);
 	put_text(w, "\r\n");
+}
+
+/* RFC 9112 3.2.4: before the last hop, OPTIONS for a whole server has no path at all */
+static void put_absolute(struct writer *w, const struct http_request *req)
+{
+	put_text(w, "http://");
+	put_authority(w, &req->target);
+	if (req->path.n || !req->options)
+		put_path(w, req);
 }
 
 static void put_body_framing(struct writer *w, enum http_framing framing, uint64_t length)
@@ -102,16 +116,29 @@ static void put_body_framing(struct writer *w, enum http_framing framing, uint64
 	}
 }
 
-struct http_text http_rewrite_request(const struct http_request *req, bool keep_alive)
+/* @authorization: NULL for origin-form */
+static struct http_text rewrite(const struct http_request *req, bool keep_alive,
+				const char *authorization)
 {
-	struct writer w = writer_for(&req->fields, req->method.n + req->path.n);
+	struct writer w =
+		writer_for(&req->fields, req->method.n + req->path.n +
+						 (authorization ? strlen(authorization) : 0) +
+						 TARGET_TEXT_MAX);
 
 	assert(!req->connect);
 	put_slice(&w, req->method);
 	put_text(&w, " ");
-	put_path(&w, req);
+	if (authorization)
+		put_absolute(&w, req);
+	else
+		put_path(&w, req);
 	put_text(&w, " HTTP/1.1\r\n");
 	put_host(&w, &req->target);
+	if (authorization && *authorization) {
+		put_text(&w, "Proxy-Authorization: ");
+		put_text(&w, authorization);
+		put_text(&w, "\r\n");
+	}
 	for (size_t i = 0; i < req->fields.n; i++) {
 		const struct http_field *f = &req->fields.v[i];
 
@@ -130,6 +157,17 @@ struct http_text http_rewrite_request(const struct http_request *req, bool keep_
 		put_text(&w, "Connection: close\r\n");
 	put_text(&w, "\r\n");
 	return (struct http_text){ w.p, w.n };
+}
+
+struct http_text http_rewrite_request(const struct http_request *req, bool keep_alive)
+{
+	return rewrite(req, keep_alive, NULL);
+}
+
+struct http_text http_rewrite_absolute(const struct http_request *req, bool keep_alive,
+				       const char *authorization)
+{
+	return rewrite(req, keep_alive, authorization);
 }
 
 /* HTTP/1.0 knows no chunks: such a body goes bare and ends with the connection. */

@@ -35,6 +35,13 @@ struct http_text {
 struct http_text http_rewrite_request(const struct http_request *req, bool keep_alive);
 
 /**
+ * http_rewrite_absolute() - the same for a proxy on the way: absolute-form (RFC 9112 3.2.2)
+ * @authorization: value of Proxy-Authorization, empty for none
+ */
+struct http_text http_rewrite_absolute(const struct http_request *req, bool keep_alive,
+				       const char *authorization);
+
+/**
  * struct http_delivery - how a response goes to the client
  * @framing: of the body we send: NONE, LENGTH (pass @length bytes), CHUNKED (encode) or
  *           UNTIL_CLOSE (the body bare, then close)

@@ -56,6 +56,10 @@
 #define PIPE_BIG_MAX	     24 /* pipes of PIPE_SIZE, of the 64 MiB that a user may have */
 #define PIPE_POOL_MAX	     32 /* idle pipes kept for the next burst */
 
+/* The proxy that we ourselves must go through */
+#define UPSTREAM_HEAD_MAX   (16 * 1024) /* bytes of its answer to CONNECT */
+#define UPSTREAM_TIMEOUT_MS (30 * 1000) /* ms for its whole handshake: it connects meanwhile */
+
 /* Forwarding of plain HTTP */
 #define FORWARD_BUFFER_MAX    (64 * 1024)     /* bytes held each way: the high-water mark */
 #define KEEP_ALIVE_TIMEOUT_MS (60 * 1000)     /* ms between two requests of a client */

@@ -9,9 +9,11 @@
 #include "dns/resolver.h"
 #include "proxy/dial.h"
 #include "proxy/forward.h"
+#include "proxy/parent.h"
 #include "proxy/reply.h"
 #include "proxy/socks4.h"
 #include "proxy/socks5.h"
+#include "proxy/upstream.h"
 
 static const struct policy *policy(const struct conn *c)
 {
@@ -197,7 +199,7 @@ static void adopt(struct conn *c, int fd)
 	struct decision d;
 	struct addr peer = { .family = AF_UNSPEC };
 
-	if (reached_is_vetted(c, fd, &peer, &d))
+	if (c->through || reached_is_vetted(c, fd, &peer, &d))
 		decide(c, &d);
 	if (d.verdict != VERDICT_ALLOW) {
 		(void)close(fd);
@@ -270,6 +272,42 @@ static void resolved(void *arg, enum resolver_status status, const struct addr *
 	conn_run(c);
 }
 
+/* ---- by way of the proxy that we ourselves must use */
+
+static void through_parent(void *arg, int fd, enum code code, int error)
+{
+	struct conn *c = arg;
+
+	parent_free(c->parent);
+	c->parent = NULL;
+	if (fd >= 0)
+		adopt(c, fd);
+	else
+		conn_fail(c, code, error);
+	conn_run(c);
+}
+
+/* The parent looks the name up, so that only what we know is judged here: name and literal. */
+static void dial_parent(struct conn *c, const struct upstream *up)
+{
+	const struct parent_plan plan = {
+		.base = c->session->proxy->base,
+		.resolver = c->session->proxy->resolver,
+		.up = up,
+		.target = &c->target,
+		.bare = c->proto == PROTO_HTTP && forward_is_absolute(c->forward),
+	};
+	struct decision d;
+
+	if (target_is_literal(&c->target) && !vet(c, &c->target.addr, &d)) {
+		conn_refuse(c, &d);
+		return;
+	}
+	c->through = true;
+	c->parent = parent_new(&plan, through_parent, c);
+	parent_start(c->parent);
+}
+
 /* The connection of the client's last request may serve this one too. */
 static bool reuse(struct conn *c)
 {
@@ -277,7 +315,7 @@ static bool reuse(struct conn *c)
 
 	if (c->t.side[UPSTREAM].fd < 0 || !c->forward)
 		return false;
-	if (!forward_may_reuse(c->forward) || !vet(c, &c->addr, &d)) {
+	if (!forward_may_reuse(c->forward) || (!c->through && !vet(c, &c->addr, &d))) {
 		conn_upstream_end(c, false, "eof");
 		return false;
 	}
@@ -292,6 +330,7 @@ static bool reuse(struct conn *c)
 
 void route_dial(struct conn *c)
 {
+	const struct upstream *up = upstreams_for(c->session->cfg.upstream, &c->target);
 	struct decision d;
 
 	conn_no_timer(c);
@@ -299,7 +338,10 @@ void route_dial(struct conn *c)
 		return;
 	conn_enter(c, CONN_DIAL);
 	c->addr = (struct addr){ .family = AF_UNSPEC };
-	if (!target_is_literal(&c->target))
+	c->through = false;
+	if (up)
+		dial_parent(c, up);
+	else if (!target_is_literal(&c->target))
 		c->query =
 			resolver_start(c->session->proxy->resolver, &c->target.host, resolved, c);
 	else if (vet(c, &c->target.addr, &d))

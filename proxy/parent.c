@@ -1,0 +1,226 @@
+/*
+ * Theory of operation: lookup -> dial -> handshake. A step's end starts the next one; any failure
+ * ends it all. What the parent answers is looked at with MSG_PEEK and then taken up to the byte
+ * where the answer ends, so that bytes of the target behind it stay in the socket for the tunnel.
+ */
+#include "proxy/parent.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "dns/resolver.h"
+#include "proxy/dial.h"
+
+#define PEEK_MAX 4096 /* bytes looked at a time */
+
+/**
+ * struct parent
+ * @fd: the connected socket during the handshake, else -1
+ * @in, @in_n, @in_cap: of the answer, what was taken already
+ */
+struct parent {
+	struct parent_plan plan;
+	parent_cb *cb;
+	void *arg;
+	struct resolver_query *query;
+	struct dial *dial;
+	int fd;
+	struct event ev, timer;
+	struct upstream_talk talk;
+	uint8_t *in;
+	size_t in_n, in_cap;
+};
+
+static void fail(struct parent *p, enum code code, int error)
+{
+	p->cb(p->arg, -1, code, error);
+}
+
+/* Hands over the socket; nothing of @p may be touched afterwards. */
+static void succeed(struct parent *p, int fd)
+{
+	if (p->fd >= 0)
+		event_del(&p->ev);
+	event_del(&p->timer);
+	p->fd = -1;
+	p->cb(p->arg, fd, CODE_OK, 0);
+}
+
+static void refused(struct parent *p)
+{
+	log_info("the upstream proxy refused a connection (%s %u)",
+		 p->plan.up->scheme == UPSTREAM_HTTP ? "status" : "reply", p->talk.status);
+	fail(p, CODE_CONNECT_FAILED, p->talk.error);
+}
+
+/* A fresh socket takes the few hundred bytes of a message at once. Return: false after failing. */
+static bool say(struct parent *p)
+{
+	size_t n = p->talk.say_n;
+	ssize_t sent = n ? send(p->fd, p->talk.say, n, MSG_NOSIGNAL) : 0;
+
+	explicit_bzero(p->talk.say, n);
+	p->talk.say_n = 0;
+	if (sent == (ssize_t)n)
+		return true;
+	fail(p, CODE_CONNECT_FAILED, sent < 0 ? errno : EIO);
+	return false;
+}
+
+static void take(struct parent *p, size_t n)
+{
+	while (n) {
+		ssize_t k = recv(p->fd, p->in + p->in_n, n, 0);
+
+		if (k <= 0)
+			return; /* cannot be: it was peeked at */
+		p->in_n += (size_t)k;
+		n -= (size_t)k;
+	}
+}
+
+/* One look at what has come. Return: false if there is no more to do now, or nothing left. */
+static bool hear(struct parent *p)
+{
+	size_t used = 0;
+	ssize_t n;
+
+	if (p->in_cap < p->in_n + PEEK_MAX) {
+		p->in_cap = p->in_n + PEEK_MAX;
+		p->in = xreallocarray(p->in, p->in_cap, 1);
+	}
+	n = recv(p->fd, p->in + p->in_n, PEEK_MAX, MSG_PEEK);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n <= 0) {
+		fail(p, CODE_CONNECT_FAILED, n < 0 ? errno : ECONNRESET);
+		return false;
+	}
+	switch (upstream_talk_hear(&p->talk, p->in, p->in_n + (size_t)n, &used)) {
+	case PARSE_MORE:
+		take(p, (size_t)n);
+		return true;
+	case PARSE_BAD:
+		refused(p);
+		return false;
+	case PARSE_OK:
+		break;
+	}
+	take(p, used - p->in_n);
+	p->in_n = 0;
+	if (p->talk.step != UPSTREAM_STEP_THROUGH)
+		return say(p);
+	succeed(p, p->fd);
+	return false;
+}
+
+static void readable_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	while (hear(arg))
+		;
+}
+
+static void timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	fail(arg, CODE_CONNECT_TIMEOUT, ETIMEDOUT);
+}
+
+static void handshake(struct parent *p, int fd)
+{
+	const struct timeval limit = { .tv_sec = UPSTREAM_TIMEOUT_MS / 1000 };
+
+	p->fd = fd;
+	event_assign(&p->ev, p->plan.base, fd, EV_READ | EV_PERSIST, readable_cb, p);
+	if (event_add(&p->ev, NULL) < 0 || event_add(&p->timer, &limit) < 0) {
+		fail(p, CODE_CONNECT_FAILED, ENOMEM);
+		return;
+	}
+	upstream_talk_start(&p->talk, p->plan.up, p->plan.target);
+	(void)say(p);
+}
+
+static void dialled(void *arg, int fd, const struct addr *addr, int error)
+{
+	struct parent *p = arg;
+
+	(void)addr;
+	dial_free(p->dial);
+	p->dial = NULL;
+	if (p->query)
+		resolver_cancel(p->query);
+	p->query = NULL;
+	if (fd < 0)
+		fail(p, error == ETIMEDOUT ? CODE_CONNECT_TIMEOUT : CODE_CONNECT_FAILED, error);
+	else if (p->plan.bare)
+		succeed(p, fd);
+	else
+		handshake(p, fd);
+}
+
+static void dial(struct parent *p, const struct addr *v, size_t n, bool more)
+{
+	if (!p->dial)
+		p->dial = dial_new(p->plan.base, p->plan.up->at.port, dialled, p);
+	dial_add(p->dial, v, n, more);
+}
+
+static void resolved(void *arg, enum resolver_status status, const struct addr *v, size_t n)
+{
+	struct parent *p = arg;
+	bool more = status == RESOLVER_MORE;
+
+	if (!more)
+		p->query = NULL;
+	if (n || (p->dial && !more))
+		dial(p, v, n, more);
+	else if (!more)
+		fail(p, CODE_CONNECT_FAILED, EHOSTUNREACH);
+}
+
+struct parent *parent_new(const struct parent_plan *plan, parent_cb *cb, void *arg)
+{
+	struct parent *p = xcalloc(1, sizeof(*p));
+
+	p->plan = *plan;
+	p->cb = cb;
+	p->arg = arg;
+	p->fd = -1;
+	evtimer_assign(&p->timer, plan->base, timer_cb, p);
+	return p;
+}
+
+void parent_start(struct parent *p)
+{
+	const struct target *at = &p->plan.up->at;
+
+	if (target_is_literal(at))
+		dial(p, &at->addr, 1, false);
+	else
+		p->query = resolver_start(p->plan.resolver, &at->host, resolved, p);
+}
+
+void parent_free(struct parent *p)
+{
+	if (!p)
+		return;
+	if (p->query)
+		resolver_cancel(p->query);
+	dial_free(p->dial);
+	event_del(&p->timer);
+	if (p->fd >= 0) {
+		event_del(&p->ev);
+		(void)close(p->fd);
+	}
+	explicit_bzero(&p->talk, sizeof(p->talk));
+	free(p->in);
+	free(p);
+}
