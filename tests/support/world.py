@@ -771,6 +771,12 @@ Subsystem sftp internal-sftp
         with open("/proc/%d/mountinfo" % self.host.pid, encoding="utf-8") as f:
             return sorted(line.split()[4] for line in f)
 
+    def new_mounts(self):
+        """Mounts that a run left behind. (A bind on /etc/passwd may vanish: the kernel takes it
+        away when somebody outside replaces the file.)"""
+        before = list(self.mounts_before)
+        return [m for m in self.host_mounts() if not (m in before and not before.remove(m))]
+
     def wait_no_processes(self, seconds=3):
         end = time.monotonic() + seconds
         while True:
