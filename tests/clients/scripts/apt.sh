@@ -20,7 +20,6 @@ EOF
 echo "deb [trusted=yes] https://pkg.example/tree/apt ./" >"$OUT/etc/sources.list"
 export APT_CONFIG="$OUT/apt.conf"
 apt-get -q update >"$OUT/log" 2>&1 || { cat "$OUT/log" >&2; exit 1; }
-! grep -E '^(Err|W:|E:)' "$OUT/log" >&2
 apt-cache show sbx-hello | grep -q 'Version: 1.0'
 cd "$OUT" && apt-get -q download sbx-hello >/dev/null
 [ "$(cat sbx-hello_*.deb)" = "not really a package" ]
