@@ -369,7 +369,7 @@ const struct option_spec option_table[OPT_NUM] = {
 		NULL,
 		"a port on the sandbox's loopback that leads to HOST:PORT, under the same policy",
 		apply_forward, 0 },
-	[OPT_PUBLISH] = { "publish", 0, false, SECTION_NETWORK, FOR_RUN, "HPORT=PORT", NULL,
+	[OPT_PUBLISH] = { "publish", 0, true, SECTION_NETWORK, FOR_RUN, "HPORT=PORT", NULL,
 		"a port on the host's loopback that leads to a server which the command runs",
 		apply_publish, 0 },
 	[OPT_NO_CAPTURE] = { "no-capture", 0, true, SECTION_NETWORK,

@@ -21,6 +21,7 @@
 #include "cli/lockdown.h"
 #include "cli/options.h"
 #include "cli/outside.h"
+#include "cli/publish.h"
 #include "cli/refusals.h"
 #include "cli/selfpath.h"
 #include "cli/supervisor.h"
@@ -40,6 +41,7 @@ struct run {
 	const char **paths[8];
 	size_t npaths;
 	struct launcher *launcher;
+	struct publish *publish;
 	struct netns_listener listeners[NETNS_LISTENERS_MAX];
 	size_t nlisteners;
 	struct outside outside;
@@ -47,6 +49,7 @@ struct run {
 
 static void run_clear(struct run *r)
 {
+	publish_free(r->publish);
 	launcher_free(r->launcher);
 	for (size_t i = 0; i < r->nlisteners; i++)
 		cleanup_close(&r->listeners[i].fd);
@@ -137,6 +140,7 @@ static int start_launcher(struct run *r, struct error *err)
 		.exec = paths(r, &o->exec, SETTINGS_ALLOW_EXEC),
 		.deny_read = paths(r, &o->deny_read, SETTINGS_DENY_READ),
 		.deny_write = paths(r, &o->deny_write, SETTINGS_DENY_WRITE),
+		.publish = o->npublishes > 0,
 		.allow_unix_sockets = unix_sockets(r),
 		.pinned = o->pinned,
 		.limits = o->limits,
@@ -166,7 +170,8 @@ static int prepare(struct run *r, struct error *err)
 	r->gate = gate_new(&r->options, r->cwd, err);
 	if (!r->gate || build_env(r, err) < 0)
 		return -1;
-	if (start_launcher(r, err) < 0)
+	r->publish = publish_new(r->options.publishes, r->options.npublishes, err);
+	if (!r->publish || start_launcher(r, err) < 0)
 		return -1;
 	if (outside_open(&r->outside, r->options.resolvers.v, err) < 0)
 		return -1;
@@ -176,6 +181,9 @@ static int prepare(struct run *r, struct error *err)
 	    gate_watch(r->gate, &r->outside, err) < 0)
 		return -1;
 	if (gate_serve(r->gate, r->listeners, r->nlisteners, err) < 0)
+		return -1;
+	if (r->options.npublishes > 0 &&
+	    publish_start(r->publish, r->outside.base, r->launcher, gate_session(r->gate), err) < 0)
 		return -1;
 	return lock(r, err);
 }

@@ -4,7 +4,8 @@
  * Pid 1 is born with every capability over its new namespaces, every signal blocked, and a copy of
  * the supervisor's memory and descriptors. It closes what it must not have, sets up the network
  * and the mounts, gives all capabilities up, forks the command, and from then on waits for two
- * things: children that end, and the supervisor, which sends signal numbers or goes away. When the
+ * things: children that end, and the supervisor, which sends signal numbers, asks for
+ * sockets or goes away. When the
  * command ends, or the supervisor does, pid 1 ends, and the kernel kills every process of the PID
  * namespace before anybody can learn that pid 1 is gone. So nothing outlives the run: not a
  * daemon, not after SIGKILL of the supervisor (parent-death signal, and the end of the socket).
@@ -153,12 +154,15 @@ static int let_go(const struct init *in, int sigfd, struct error *err)
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(nr), 0, 1), \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
+/* Calls for sockets to pass out; the first instruction gives way to "no" where none are wanted. */
+#define PUBLISH_INSNS 10
+
 /*
  * Should: leave the loop below the calls that it makes. Everything else is EPERM, not death: the
  * death of pid 1 is the end of the run.
  * Mustn't: be relied upon; it is a second wall around a process that reads single bytes.
  */
-static int install_filter(struct error *err)
+static int install_filter(bool publish, struct error *err)
 {
 	static struct sock_filter insn[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
@@ -185,10 +189,19 @@ static int install_filter(struct error *err)
 		ALLOW(SYS_mmap),
 		ALLOW(SYS_munmap),
 #endif
+		ALLOW(SYS_sendmsg),
+		ALLOW(SYS_close),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 4),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 	};
 	const struct sock_fprog program = { .len = ARRAY_SIZE(insn), .filter = insn };
 
+	if (!publish)
+		insn[ARRAY_SIZE(insn) - PUBLISH_INSNS] = insn[ARRAY_SIZE(insn) - 1];
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
 		return error_set(err, errno, "cannot install the filter of pid 1");
 	return 0;
@@ -219,6 +232,25 @@ static void pass_on(pid_t command, int sig)
 		(void)kill(command, sig);
 }
 
+/* A socket of this namespace, for the supervisor to connect. No descriptor means: cannot. */
+static void pass_socket(const struct init *in, int family)
+{
+	CLEANUP_CLOSE int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	(void)fd_send(in->sock, "s", 1, &fd, fd >= 0 ? 1 : 0);
+}
+
+/* What the supervisor wants. */
+static void obey(const struct init *in, pid_t command, unsigned char byte)
+{
+	if (byte == INIT_SOCKET4)
+		pass_socket(in, AF_INET);
+	else if (byte == INIT_SOCKET6)
+		pass_socket(in, AF_INET6);
+	else
+		pass_on(command, byte);
+}
+
 static void loop(const struct init *in, pid_t command, int sigfd) __attribute__((noreturn));
 
 static void loop(const struct init *in, pid_t command, int sigfd)
@@ -247,7 +279,7 @@ static void loop(const struct init *in, pid_t command, int sigfd)
 			if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 				_exit(128 + SIGKILL);
 			if (n == 1)
-				pass_on(command, sig);
+				obey(in, command, sig);
 		}
 	}
 }
@@ -271,7 +303,7 @@ void init_run(struct init *in)
 	}
 	if (command == 0)
 		command_run(in);
-	if (let_go(in, sigfd, &err) || install_filter(&err))
+	if (let_go(in, sigfd, &err) || install_filter(in->plan->publish, &err))
 		init_fail(in->status, LAUNCHER_EXIT_SETUP, &err);
 	(void)close(in->status);
 	loop(in, command, sigfd);

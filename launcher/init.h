@@ -11,12 +11,16 @@
 #include "launcher/mounts.h"
 #include "launcher/protect.h"
 
+/* Messages of one byte on @sock: a signal to pass on, or a socket to make and to pass out. */
+#define INIT_SOCKET4 0xf4
+#define INIT_SOCKET6 0xf6
+
 /**
  * struct init - what pid 1 starts with
  * @plan: the caller's plan
  * @uid, @gid: effective ids outside
- * @sock: SOCK_SEQPACKET to the supervisor: listeners go out, signal numbers come in; its end is
- *        the end of the run
+ * @sock: SOCK_SEQPACKET to the supervisor: listeners go out, signal numbers and
+ *        INIT_SOCKET messages come in; its end is the end of the run
  * @status: write end of the status pipe: a struct init_report, or just EOF once the command runs
  * @release: a socket; the command goes when one byte comes, never at its end
  * @protect: what is locked in writable roots

@@ -236,6 +236,11 @@ enum launcher_state launcher_status(struct launcher *l, int *exit_code, struct e
 	return l->state;
 }
 
+pid_t launcher_pid(const struct launcher *l)
+{
+	return l->pid;
+}
+
 int launcher_pidfd(const struct launcher *l)
 {
 	return l->pidfd;
@@ -268,6 +273,27 @@ void launcher_signal(struct launcher *l, int sig)
 
 	assert(sig > 0 && sig < NSIG);
 	(void)send(l->sock, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+bool launcher_ask_socket(struct launcher *l, int family)
+{
+	unsigned char byte = family == AF_INET6 ? INIT_SOCKET6 : INIT_SOCKET4;
+
+	return send(l->sock, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+}
+
+int launcher_socket_fd(const struct launcher *l)
+{
+	return l->sock;
+}
+
+bool launcher_take_socket(struct launcher *l, int *fd)
+{
+	unsigned char byte;
+	size_t n;
+
+	*fd = -1;
+	return fd_recv(l->sock, &byte, 1, fd, 1, &n) == 1;
 }
 
 /* Through the descriptor: a pid that has been reaped may be another process by now. */

@@ -15,6 +15,8 @@
 #include "base/error.h"
 #include "netns/netns.h"
 
+#define LAUNCHER_SOCKETS_MAX 4 /* of ten messages that a queue takes (net.unix.max_dgram_qlen) */
+
 #define LAUNCHER_TMPDIR "/tmp" /* TMPDIR inside: private to the run */
 
 #define LAUNCHER_EXIT_TIMEOUT  124
@@ -51,6 +53,7 @@ struct pty;
  * @private_paths: files and directories of ours that no grant may reach
  * @pty: NULL, or what pty_start() gave: the command gets a terminal of its own, which takes the
  *       place of those of 0, 1 and 2 that are terminals
+ * @publish: pid 1 makes sockets inside on demand (launcher_ask_socket())
  */
 struct launcher_plan {
 	char *const *argv;
@@ -61,6 +64,7 @@ struct launcher_plan {
 	struct path_list read, write, exec, deny_read, deny_write;
 	struct path_list private_paths;
 	const struct pty *pty;
+	bool publish;
 	bool allow_unix_sockets;
 	bool pinned;
 	uint8_t pin[32];
@@ -102,6 +106,9 @@ int launcher_status_fd(const struct launcher *l);
 /** launcher_status() - whether the command runs; does not block. @exit_code set when FAILED. */
 enum launcher_state launcher_status(struct launcher *l, int *exit_code, struct error *err);
 
+/** launcher_pid() - pid 1 of the sandbox as seen from here; 0 once it has been reaped. */
+pid_t launcher_pid(const struct launcher *l);
+
 /** launcher_pidfd() - readable when pid 1 has ended; owned by the launcher. */
 int launcher_pidfd(const struct launcher *l);
 
@@ -110,6 +117,26 @@ int launcher_wait(struct launcher *l);
 
 /** launcher_signal() - pass a signal on to the command (its process group), by way of pid 1. */
 void launcher_signal(struct launcher *l, int sig);
+
+/**
+ * launcher_ask_socket() - have pid 1 make a TCP socket inside and pass it out
+ * @family: AF_INET or AF_INET6
+ *
+ * Answers come in the order of the questions; ask for LAUNCHER_SOCKETS_MAX at most at a time, lest
+ * a signal find the queue full. Return: false if it cannot be asked.
+ */
+bool launcher_ask_socket(struct launcher *l, int family);
+
+/** launcher_socket_fd() - readable when launcher_take_socket() has an answer; the launcher's. */
+int launcher_socket_fd(const struct launcher *l);
+
+/**
+ * launcher_take_socket() - the next answer
+ * @fd: the socket, non-blocking, which the caller owns; -1 when pid 1 could not make one
+ *
+ * Return: false when pid 1 has gone.
+ */
+bool launcher_take_socket(struct launcher *l, int *fd);
 
 /** launcher_kill() - SIGKILL pid 1 and with it the whole PID namespace. */
 void launcher_kill(struct launcher *l);

@@ -78,7 +78,7 @@ static_assert(ARRAY_SIZE(state_name) == CONN_NUM_STATES, "one name a state");
 #define TO(s) (1u << CONN_##s)
 
 static const unsigned arrows[] = {
-	[CONN_HEAD] = TO(ASK) | TO(DIAL) | TO(FORWARD) | TO(REPLY) | TO(DEAD),
+	[CONN_HEAD] = TO(ASK) | TO(DIAL) | TO(FORWARD) | TO(TUNNEL) | TO(REPLY) | TO(DEAD),
 	[CONN_ASK] = TO(DIAL) | TO(FORWARD) | TO(REPLY) | TO(DEAD),
 	[CONN_DIAL] = TO(FORWARD) | TO(TUNNEL) | TO(REPLY) | TO(DEAD),
 	[CONN_FORWARD] = TO(HEAD) | TO(DIAL) | TO(TUNNEL) | TO(REPLY) | TO(RESET) | TO(DEAD),
@@ -606,7 +606,7 @@ static void client_cb(evutil_socket_t fd, short what, void *arg)
 	conn_run(c);
 }
 
-void conn_start(struct session *s, int fd, enum listener_kind kind, const struct target *fixed)
+static struct conn *conn_new(struct session *s)
 {
 	struct proxy *p = s->proxy;
 	struct conn *c = xcalloc(1, sizeof(*c));
@@ -618,6 +618,38 @@ void conn_start(struct session *s, int fd, enum listener_kind kind, const struct
 	LIST_INSERT_HEAD(&s->conns, c, link);
 	s->nconns++;
 	p->nconns++;
+	return c;
+}
+
+static void upstream_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct conn *c = arg;
+
+	(void)fd;
+	side_ready(&c->t.side[UPSTREAM], what);
+	conn_run(c);
+}
+
+/* From HEAD to TUNNEL at once: nobody asks for a target here. */
+void conn_join(struct session *s, int client, int server)
+{
+	struct event_base *base = s->proxy->base;
+	struct conn *c = conn_new(s);
+	bool ok = side_open(&c->t.side[CLIENT], base, client, client_cb, c);
+
+	ok = side_open(&c->t.side[UPSTREAM], base, server, upstream_cb, c) && ok;
+	if (ok)
+		conn_enter(c, CONN_TUNNEL);
+	else
+		conn_reset(c, "no-memory");
+	conn_run(c);
+}
+
+void conn_start(struct session *s, int fd, enum listener_kind kind, const struct target *fixed)
+{
+	struct proxy *p = s->proxy;
+	struct conn *c = conn_new(s);
+
 	if (!side_open(&c->t.side[CLIENT], p->base, fd, client_cb, c))
 		conn_reset(c, "no-memory");
 	else if (kind == LISTENER_PROXY)
@@ -635,6 +667,8 @@ void conn_recheck(struct conn *c)
 	struct decision d;
 
 	if (c->state == CONN_DEAD || c->t.side[UPSTREAM].fd < 0)
+		return;
+	if (!c->target.host.len) /* of conn_join(): it leads inwards */
 		return;
 	policy_decide(*cfg->policy, &c->target, &d);
 	if (d.verdict != VERDICT_DENY && !c->through)

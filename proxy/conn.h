@@ -107,6 +107,9 @@ struct conn {
 /** conn_start() - a client was accepted; @fd is taken over. @fixed: for LISTENER_FORWARD. */
 void conn_start(struct session *s, int fd, enum listener_kind kind, const struct target *fixed);
 
+/** conn_join() - a tunnel between two connected sockets, which are taken over. */
+void conn_join(struct session *s, int client, int server);
+
 /** conn_run() - do what can be done now; called by every event of the connection. */
 void conn_run(struct conn *c);
 

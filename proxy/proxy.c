@@ -10,6 +10,7 @@
 #include "proxy/conn.h"
 #include "proxy/listener.h"
 #include "proxy/session.h"
+#include "proxy/sockopt.h"
 
 static void sweep(struct proxy *p)
 {
@@ -144,6 +145,18 @@ int session_listen(struct session *s, int fd, enum listener_kind kind, const str
 		   struct error *err)
 {
 	return listener_open(s, fd, kind, fixed, err);
+}
+
+void session_join(struct session *s, int client, int server)
+{
+	if (s->nconns < SESSION_CONNECTIONS_MAX && s->proxy->nconns < PROXY_CONNECTIONS_MAX) {
+		sockopt_stream(client);
+		sockopt_stream(server);
+		conn_join(s, client, server);
+		return;
+	}
+	(void)close(client);
+	(void)close(server);
 }
 
 void session_close_listeners(struct session *s)

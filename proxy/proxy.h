@@ -135,6 +135,14 @@ void session_free(struct session *s);
 int session_listen(struct session *s, int fd, enum listener_kind kind, const struct target *fixed,
 		   struct error *err);
 
+/**
+ * session_join() - carry bytes between two connected sockets, without any policy
+ *
+ * For connections from the host to a server inside. Both are non-blocking and taken over; when the
+ * session is full they are closed.
+ */
+void session_join(struct session *s, int client, int server);
+
 /** session_close_listeners() - accept no more; connections that are open go on. */
 void session_close_listeners(struct session *s);
 

@@ -1,0 +1,152 @@
+#!/usr/bin/python3
+"""--publish: a port on the host's loopback leads to a server that the command runs."""
+import contextlib
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from world import HOST4, WorldCase, main  # noqa: E402
+
+# A server that echoes what came before the client's end, in capitals, behind its length.
+SERVER = r"""
+import socket, sys, threading
+host, port = sys.argv[1], int(sys.argv[2])
+s = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind((host, port))
+s.listen(512)
+def serve(c):
+    with c:
+        data = b""
+        while True:
+            d = c.recv(65536)
+            if not d:
+                break
+            data += d
+        c.sendall(b"%d " % len(data) + data.upper())
+print("ready", flush=True)
+while True:
+    threading.Thread(target=serve, args=(s.accept()[0],), daemon=True).start()
+"""
+
+
+class Publish(WorldCase):
+    @contextlib.contextmanager
+    def run_server(self, publish, host="127.0.0.1", port=8000, prefix=()):
+        command = [*prefix, "/usr/bin/python3", "-c", SERVER, host, str(port)]
+        proc = self.w.popen(self.w.sbx_argv([x for p in publish for x in ("--publish", p)],
+                                            command), stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+        try:
+            self.assertEqual(proc.stdout.readline(), b"ready\n")
+            yield proc
+        finally:
+            if proc.poll() is None:
+                proc.send_signal(signal.SIGTERM)
+            try:
+                proc.wait(10)
+            finally:
+                proc.kill()
+                proc.stdout.close()
+                proc.stderr.close()
+
+    def ask(self, port, data, host="127.0.0.1", timeout=20):
+        with self.w.connect(host, port, timeout=timeout) as s:
+            s.sendall(data)
+            s.shutdown(socket.SHUT_WR)  # the answer comes after our end
+            out = b""
+            while True:
+                d = s.recv(1 << 20)
+                if not d:
+                    return out
+                out += d
+
+    def assertReset(self, port, host="127.0.0.1"):
+        with self.w.connect(host, port) as s:
+            with self.assertRaises(ConnectionResetError):
+                s.recv(1)
+
+    def test_every_byte_and_half_closes(self):
+        with self.run_server(["18000=8000"]):
+            self.assertEqual(self.ask(18000, b"hello"), b"5 HELLO")
+            self.assertEqual(self.ask(18000, b""), b"0 ")
+            big = b"abcdefgh" * (1 << 18)
+            self.assertEqual(self.ask(18000, big), b"%d " % len(big) + big.upper())
+            self.assertEqual(self.ask(18000, b"six", host="::1"), b"3 SIX")
+
+    def test_loopback_of_the_host_only(self):
+        with self.run_server(["18000=8000"]):
+            with self.assertRaises(ConnectionRefusedError):
+                self.w.connect(HOST4, 18000)
+            self.assertEqual(self.ask(18000, b"x"), b"1 X")
+
+    def test_server_on_ipv6_only(self):
+        with self.run_server(["18000=8000"], host="::1"):
+            self.assertEqual(self.ask(18000, b"a"), b"1 A")
+            self.assertEqual(self.ask(18000, b"b", host="::1"), b"1 B")
+
+    def test_a_port_without_a_server_and_several(self):
+        with self.run_server(["18000=8000", "18001=8001"]):
+            self.assertEqual(self.ask(18000, b"a"), b"1 A")
+            self.assertReset(18001)  # nobody listens there inside
+            self.assertEqual(self.ask(18000, b"b"), b"1 B")
+
+    def test_many_at_once(self):
+        def connect():
+            return socket.create_connection(("127.0.0.1", 18000), timeout=30)
+        with self.run_server(["18000=8000"]):
+            conns = [self.w.in_net(self.w.host, connect) for _ in range(200)]
+            for i, s in enumerate(conns):
+                s.sendall(b"n%d" % i)
+                s.shutdown(socket.SHUT_WR)
+            for i, s in enumerate(conns):
+                with s:
+                    want = b"n%d" % i
+                    self.assertEqual(s.recv(100), b"%d " % len(want) + want.upper())
+
+    def test_clients_that_go_away_and_signals(self):
+        with self.run_server(["18000=8000"]) as proc:
+            for _ in range(100):
+                s = self.w.connect("127.0.0.1", 18000)
+                s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                s.close()
+            self.assertEqual(self.ask(18000, b"still"), b"5 STILL")
+            proc.send_signal(signal.SIGTERM)
+            self.assertEqual(proc.wait(10), 143)
+
+    def test_taken_port_stops_the_run(self):
+        def listen():
+            s = socket.socket()
+            s.bind(("127.0.0.1", 18005))
+            s.listen(1)
+            return s
+        with self.w.in_net(self.w.host, listen):
+            done = self.w.sbx_run(["--publish", "18005=80"], ["echo", "ran"])
+        self.assertEqual((done.returncode, done.stdout), (125, ""))
+        self.assertIn("18005", done.stderr)
+        done = self.w.sbx_run(["--publish", "18005=80"], ["echo", "ran"])
+        self.assertEqual((done.returncode, done.stdout), (0, "ran\n"), done.stderr)
+
+    def test_two_runs_side_by_side(self):
+        with self.run_server(["18000=8000"]), self.run_server(["18001=8000"]) as second:
+            self.assertEqual(self.ask(18000, b"one"), b"3 ONE")
+            self.assertEqual(self.ask(18001, b"two"), b"3 TWO")
+            second.send_signal(signal.SIGTERM)
+            second.wait(10)
+            with self.assertRaises(ConnectionRefusedError):
+                self.w.connect("127.0.0.1", 18001)
+            self.assertEqual(self.ask(18000, b"one"), b"3 ONE")
+
+    def test_nothing_is_published_unasked(self):
+        with self.run_server([]):
+            for port in (8000, 18000):
+                with self.assertRaises(ConnectionRefusedError):
+                    self.w.connect("127.0.0.1", port)
+
+
+if __name__ == "__main__":
+    main()
