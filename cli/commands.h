@@ -30,6 +30,12 @@ int why_main(int argc, char **argv);
 /** check_main() - `sbx-net check [FILE]...`: load and lint the policy. */
 int check_main(int argc, char **argv);
 
+/** approvals_main() - `sbx-net approvals`: answer the questions of runs. */
+int approvals_main(int argc, char **argv);
+
+/** grants_main() - `sbx-net grants list|revoke`: what was answered for later runs. */
+int grants_main(int argc, char **argv);
+
 /** env_main() - `sbx-net env`: the variables that the command would get. */
 int env_main(int argc, char **argv);
 

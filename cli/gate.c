@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "cli/asking.h"
 #include "cli/capture.h"
 #include "cli/forwards.h"
 #include "cli/hostaddrs.h"
@@ -24,6 +25,7 @@ struct gate {
 	const struct policy *policy; /* of @rules; the proxy and the name server look here */
 	struct forwards forwards;
 	uint16_t ports[CAPTURE_PORTS_MAX];
+	struct asking *asking; /* of the run, or NULL */
 	struct refusals *refusals;
 	struct namebudget *names;
 	struct audit *audit; /* of @outside */
@@ -66,6 +68,21 @@ struct gate *gate_new(const struct run_options *o, const char *cwd, struct error
 	g->policy = g->rules.policy;
 	collect_files(g);
 	return g;
+}
+
+void gate_set_asking(struct gate *g, struct asking *a)
+{
+	g->asking = a;
+	asking_apply(a, g->rules.policy, g->rules.layers);
+	if (!asking_file(a))
+		return;
+	g->files = xreallocarray(g->files, g->nfiles + 1, sizeof(*g->files));
+	g->files[g->nfiles++] = xstrdup(asking_file(a));
+}
+
+const struct policy *const *gate_policy(const struct gate *g)
+{
+	return &g->policy;
 }
 
 void gate_free(struct gate *g)
@@ -168,14 +185,32 @@ static bool name_cb(void *arg, const struct addr *dialled, struct hostname *out)
 	return capture_name(g->capture, dialled, out);
 }
 
+static void *ask_cb(void *arg, const struct proxy_question *q, proxy_ask_cb *cb, void *cb_arg)
+{
+	const struct gate *g = arg;
+
+	return asking_ask(g->asking, q, cb, cb_arg);
+}
+
+static void ask_cancel_cb(void *arg, void *question)
+{
+	const struct gate *g = arg;
+
+	asking_cancel(g->asking, question);
+}
+
 int gate_read_again(struct gate *g, struct error *err)
 {
 	struct rules next, old = g->rules;
 
 	if (rules_load(&next, g->options, g->cwd, err) < 0)
 		return -1;
+	if (g->asking)
+		asking_apply(g->asking, next.policy, next.layers);
 	g->rules = next;
 	g->policy = next.policy;
+	if (g->asking)
+		asking_reload(g->asking);
 	if (g->options->cut_revoked)
 		session_recheck(g->session);
 	rules_clear(&old);
@@ -201,7 +236,7 @@ const char *const *gate_files(const struct gate *g, size_t *n)
 
 int gate_open(struct gate *g, const struct outside *outside, unsigned number, struct error *err)
 {
-	const struct session_config cfg = {
+	struct session_config cfg = {
 		.policy = &g->policy,
 		.own = hostaddrs_set(outside->own),
 		.event = event_cb,
@@ -210,6 +245,10 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 		.arg = g,
 	};
 
+	if (g->asking) {
+		cfg.ask = ask_cb;
+		cfg.ask_cancel = ask_cancel_cb;
+	}
 	if (g->options->audit && !outside->audit)
 		return error_set(err, 0, "no audit log"); /* our bug: fail closed */
 	g->audit = outside->audit;

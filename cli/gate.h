@@ -16,6 +16,7 @@
 #include "netns/netns.h"
 #include "policy/policy.h"
 
+struct asking;
 struct gate;
 struct layers;
 struct refusals;
@@ -39,6 +40,16 @@ void gate_free(struct gate *g);
  * @out: points into the gate
  */
 void gate_plan(struct gate *g, struct netns_plan *out);
+
+/**
+ * gate_set_asking() - ask about unknown hosts, and hear what is remembered
+ *
+ * To be called before gate_open(); @a must outlive the gate.
+ */
+void gate_set_asking(struct gate *g, struct asking *a);
+
+/** gate_policy() - where the policy of the moment is found. */
+const struct policy *const *gate_policy(const struct gate *g);
 
 /**
  * gate_open() - join the proxy: session, name server, audit log

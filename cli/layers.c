@@ -247,6 +247,14 @@ bool layers_unknown(const struct layers *l, enum verdict *out)
 	return false;
 }
 
+bool layers_managed_unknown(const struct layers *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->v[i].rank == LAYER_MANAGED && l->v[i].settings->has_unknown)
+			return true;
+	return false;
+}
+
 const char *layers_upstream(const struct layers *l)
 {
 	for (size_t i = 0; i < l->n; i++) {

@@ -72,6 +72,9 @@ enum settings_set layers_flag(const struct layers *l, enum settings_flag_id id);
 /** layers_unknown() - onUnknownHost; false if no file sets it. */
 bool layers_unknown(const struct layers *l, enum verdict *out);
 
+/** layers_managed_unknown() - whether that comes from the managed file. */
+bool layers_managed_unknown(const struct layers *l);
+
 /** layers_upstream() - upstreamProxy of the highest layer that sets it, or NULL. */
 const char *layers_upstream(const struct layers *l);
 

@@ -16,10 +16,11 @@
 #include "base/reader.h"
 #include "base/xalloc.h"
 
-#define TIMEOUT_MAX_S (10UL * 365 * 24 * 60 * 60) /* ten years: no run is meant to be longer */
-#define DNS_PORT      53
-#define LONG_BASE     256 /* getopt values of long options start behind the letters */
-#define WORD_SHOWN    128 /* how much of a mistyped word a message repeats */
+#define TIMEOUT_MAX_S	  (10UL * 365 * 24 * 60 * 60) /* ten years: no run is meant to be longer */
+#define ASK_TIMEOUT_MAX_S 86400u
+#define DNS_PORT	  53
+#define LONG_BASE	  256 /* getopt values of long options start behind the letters */
+#define WORD_SHOWN	  128 /* how much of a mistyped word a message repeats */
 
 /* The value as it may be shown: escaped and cut. */
 struct shown {
@@ -121,26 +122,21 @@ static int apply_rule(struct run_options *o, const struct option_spec *spec, con
 	return 0;
 }
 
-/* Who may answer, and which of them exist yet. */
+/* Who may answer. */
 static const struct {
 	const char *word;
 	enum ask_who who;
-	bool ready;
 } askers[] = {
-	{ "auto", ASK_AUTO, true },
-	{ "tty", ASK_TTY, false },
-	{ "control", ASK_CONTROL, false },
-	{ "never", ASK_NEVER, true },
+	{ "auto", ASK_AUTO },
+	{ "tty", ASK_TTY },
+	{ "control", ASK_CONTROL },
+	{ "never", ASK_NEVER },
 };
-#define ASK_EXEC_READY false
 
 static int apply_ask_exec(struct run_options *o, const char *program, struct error *err)
 {
 	if (!*program)
 		return error_set(err, 0, "needs a program behind 'exec:'");
-	if (!ASK_EXEC_READY)
-		return error_set(err, 0,
-				 "'exec:PROGRAM' is not available in this version; use 'never'");
 	o->ask = ASK_EXEC;
 	o->ask_program = program;
 	return 0;
@@ -155,10 +151,6 @@ static int apply_ask(struct run_options *o, const struct option_spec *spec, cons
 	for (size_t i = 0; i < ARRAY_SIZE(askers); i++) {
 		if (strcmp(value, askers[i].word) != 0)
 			continue;
-		if (!askers[i].ready)
-			return error_set(err, 0,
-					 "'%s' is not available in this version; use 'never'",
-					 value);
 		o->ask = askers[i].who;
 		o->ask_program = NULL;
 		return 0;
@@ -281,6 +273,18 @@ bad:
 	return error_set(err, 0, "needs 64 lower-case hex digits, as sha256sum prints them");
 }
 
+static int apply_ask_timeout(struct run_options *o, const struct option_spec *spec,
+			     const char *value, struct error *err)
+{
+	uint64_t s;
+
+	if (!reader_decimal(value, strlen(value), ASK_TIMEOUT_MAX_S, &s) || s == 0)
+		return error_set(err, 0, "needs %s from 1 to %u, not '%s'", spec->arg,
+				 ASK_TIMEOUT_MAX_S, show(value).s);
+	o->ask_timeout = (unsigned)s;
+	return 0;
+}
+
 static int apply_timeout(struct run_options *o, const struct option_spec *spec, const char *value,
 			 struct error *err)
 {
@@ -360,9 +364,13 @@ const struct option_spec option_table[OPT_NUM] = {
 	[OPT_CUT_REVOKED] = { "cut-revoked", 0, true, SECTION_NETWORK, FOR_RUN | FOR_SERVE, NULL,
 		NULL, "when a changed policy refuses a host, cut its open connections too",
 		apply_flag, INTO(cut_revoked) },
-	[OPT_ASK] = { "ask", 0, true, SECTION_NETWORK, FOR_RUN | FOR_SERVE, "WHO", "auto never",
-		"who answers for unknown hosts: auto or never (both refuse them)",
+	[OPT_ASK] = { "ask", 0, true, SECTION_NETWORK, FOR_RUN, "WHO",
+		"auto tty control never exec:",
+		"who answers for unknown hosts: auto, tty, control, never or exec:PROGRAM",
 		apply_ask, 0 },
+	[OPT_ASK_TIMEOUT] = { "ask-timeout", 0, true, SECTION_NETWORK, FOR_RUN, "SECONDS", NULL,
+		"how long a question waits; then the answer is no (default 60)",
+		apply_ask_timeout, 0 },
 	[OPT_ALLOW_PRIVATE] = { "allow-private", 0, true, SECTION_NETWORK, FOR_POLICY, "PATTERN",
 		NULL, "names that match may lead to private addresses", apply_rule, 0 },
 	[OPT_FORWARD] = { "forward", 0, true, SECTION_NETWORK, FOR_RUN | FOR_BRIDGE, "LPORT=HOST:PORT",

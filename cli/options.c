@@ -27,7 +27,7 @@
 
 void run_options_init(struct run_options *o)
 {
-	*o = (struct run_options){ .ask = ASK_AUTO, .fs = FS_WORKSPACE };
+	*o = (struct run_options){ .ask = ASK_AUTO, .ask_timeout = 60, .fs = FS_WORKSPACE };
 }
 
 void run_options_clear(struct run_options *o)

@@ -32,6 +32,7 @@ enum option_id {
 	OPT_TRUST_PROJECT,
 	OPT_CUT_REVOKED,
 	OPT_ASK,
+	OPT_ASK_TIMEOUT,
 	OPT_ALLOW_PRIVATE,
 	OPT_FORWARD,
 	OPT_PUBLISH,
@@ -138,6 +139,7 @@ struct option_publish {
  * @socket: bridge's proxy, or NULL
  * @dir: where serve listens, or NULL
  * @ask_program: the PROGRAM of --ask exec:PROGRAM, else NULL
+ * @ask_timeout: seconds that a question waits
  * @resolvers: ADDR or ADDR:PORT or [V6]:PORT, checked; fit for struct resolver_config
  * @timeout: seconds, 0 for none
  * @chdir: or NULL
@@ -156,6 +158,7 @@ struct run_options {
 	bool cut_revoked;
 	enum ask_who ask;
 	const char *ask_program;
+	unsigned ask_timeout;
 	struct option_strings resolvers;
 	struct option_forward *forwards;
 	size_t nforwards;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "cli/asking.h"
 #include "cli/commands.h"
 #include "cli/gate.h"
 #include "cli/layers.h"
@@ -37,6 +38,7 @@ struct run {
 	struct run_options options;
 	char *cwd;
 	struct gate *gate;
+	struct asking *asking;
 	char **env;
 	const char **paths[8];
 	size_t npaths;
@@ -54,6 +56,7 @@ static void run_clear(struct run *r)
 	for (size_t i = 0; i < r->nlisteners; i++)
 		cleanup_close(&r->listeners[i].fd);
 	gate_free(r->gate);
+	asking_free(r->asking);
 	outside_close(&r->outside);
 	childenv_free(r->env);
 	for (size_t i = 0; i < r->npaths; i++)
@@ -147,6 +150,7 @@ static int start_launcher(struct run *r, struct error *err)
 		.nlimits = o->nlimits,
 	};
 
+	plan.private_paths.v = asking_paths(r->asking, &plan.private_paths.n);
 	for (size_t i = 0; i < sizeof(plan.pin); i++)
 		plan.pin[i] = o->pin[i];
 	gate_plan(r->gate, &plan.net);
@@ -160,7 +164,19 @@ static int lock(struct run *r, struct error *err)
 	size_t n;
 	const char *const *files = gate_files(r->gate, &n);
 
-	return lockdown_enter(files, n, NULL, err);
+	return lockdown_enter(files, n, asking_sockets(r->asking), err);
+}
+
+static int open_asking(struct run *r, struct error *err)
+{
+	const struct asking_host host = {
+		.base = r->outside.base,
+		.init = launcher_pid(r->launcher),
+		.audit = r->outside.audit,
+		.policy = gate_policy(r->gate),
+	};
+
+	return asking_open(r->asking, &host, err);
 }
 
 static int prepare(struct run *r, struct error *err)
@@ -170,6 +186,10 @@ static int prepare(struct run *r, struct error *err)
 	r->gate = gate_new(&r->options, r->cwd, err);
 	if (!r->gate || build_env(r, err) < 0)
 		return -1;
+	r->asking = asking_new(&r->options, r->cwd, err);
+	if (!r->asking)
+		return -1;
+	gate_set_asking(r->gate, r->asking);
 	r->publish = publish_new(r->options.publishes, r->options.npublishes, err);
 	if (!r->publish || start_launcher(r, err) < 0)
 		return -1;
@@ -177,7 +197,7 @@ static int prepare(struct run *r, struct error *err)
 		return -1;
 	if (r->options.audit && outside_audit(&r->outside, r->options.audit, err) < 0)
 		return -1;
-	if (gate_open(r->gate, &r->outside, 0, err) < 0 ||
+	if (open_asking(r, err) < 0 || gate_open(r->gate, &r->outside, 0, err) < 0 ||
 	    gate_watch(r->gate, &r->outside, err) < 0)
 		return -1;
 	if (gate_serve(r->gate, r->listeners, r->nlisteners, err) < 0)
@@ -213,6 +233,7 @@ static int run(struct run *r)
 			.launcher = r->launcher,
 			.session = gate_session(r->gate),
 			.reload = gate_reload(r->gate),
+			.asking = r->asking,
 			.timeout = r->options.timeout,
 		};
 

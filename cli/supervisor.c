@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/asking.h"
 #include "cli/reload.h"
 #include "launcher/launcher.h"
 #include "proxy/proxy.h"
@@ -127,8 +128,11 @@ static void signal_cb(evutil_socket_t sig, short what, void *arg)
 
 	(void)what;
 	launcher_signal(s->cfg->launcher, (int)sig);
-	if (sig == SIGTSTP)
-		(void)raise(SIGSTOP); /* our shell waits for us to stop, too */
+	if (sig != SIGTSTP)
+		return;
+	asking_pause(s->cfg->asking);
+	(void)raise(SIGSTOP); /* our shell waits for us to stop, too */
+	asking_resume(s->cfg->asking);
 }
 
 /*

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 
+struct asking;
 struct event_base;
 struct launcher;
 struct reload;
@@ -21,6 +22,7 @@ struct session;
  * @launcher: the command, started and not yet released
  * @session: its session; what it still sends when the command has ended is delivered first
  * @reload: told of a SIGHUP that a process sent; one from the terminal's end goes to the command
+ * @asking: gives the terminal back before we are stopped
  * @timeout: seconds after which the run is killed, 0 for none
  */
 struct supervisor_config {
@@ -28,6 +30,7 @@ struct supervisor_config {
 	struct launcher *launcher;
 	struct session *session;
 	struct reload *reload;
+	struct asking *asking;
 	unsigned timeout;
 };
 

@@ -32,7 +32,7 @@ struct audit {
 	char buf[AUDIT_BUFFER];
 };
 
-static void put_time(struct jsonout *j, const struct timespec *now)
+void audit_put_time(struct jsonout *j, const struct timespec *now)
 {
 	char text[64], whole[32];
 	struct tm tm;
@@ -105,7 +105,7 @@ size_t audit_format(char out[AUDIT_LINE_MAX], const struct proxy_event *ev,
 	if (session)
 		jsonout_uint(&j, "session", session);
 	jsonout_uint(&j, "conn", ev->conn);
-	put_time(&j, now);
+	audit_put_time(&j, now);
 	return jsonout_end(&j);
 }
 

@@ -16,6 +16,7 @@
 #define AUDIT_LINE_MAX 8192 /* rule and origin, 512 bytes each, escaped sixfold, and the rest */
 
 struct event_base;
+struct jsonout;
 struct audit;
 
 /**
@@ -40,6 +41,9 @@ size_t audit_format(char out[AUDIT_LINE_MAX], const struct proxy_event *ev,
  * Return: the sink, to be freed by audit_close(); NULL with @err.
  */
 struct audit *audit_open(struct event_base *base, const char *where, struct error *err);
+
+/** audit_put_time() - the last key of every line: "time", UTC with milliseconds. */
+void audit_put_time(struct jsonout *j, const struct timespec *now);
 
 /** audit_write() - take a line; (@line, @n) ends in a newline. */
 void audit_write(struct audit *a, const char *line, size_t n);

@@ -194,6 +194,17 @@ static void test_parse_accepts_only_askers_that_exist(void **state)
 	assert_int_equal(p.o.ask, ASK_NEVER);
 	assert_parses("run --ask auto true");
 	assert_int_equal(p.o.ask, ASK_AUTO);
+	assert_parses("run --ask tty true");
+	assert_int_equal(p.o.ask, ASK_TTY);
+	assert_parses("run --ask control true");
+	assert_int_equal(p.o.ask, ASK_CONTROL);
+	assert_parses("run --ask exec:/bin/ask true");
+	assert_int_equal(p.o.ask, ASK_EXEC);
+	assert_string_equal(p.o.ask_program, "/bin/ask");
+	assert_int_equal(p.o.ask_timeout, 60);
+	assert_parses("run --ask-timeout 5 true");
+	assert_int_equal(p.o.ask_timeout, 5);
+	assert_usage("run --ask-timeout 0 true", "--ask-timeout: needs");
 	assert_usage("run --ask nobody true", "--ask: knows auto, tty");
 	assert_usage("run --ask exec: true", "--ask: needs a program");
 	assert_usage("run --ask= true", "--ask: knows");
