@@ -369,7 +369,7 @@ const struct option_spec option_table[OPT_NUM] = {
 		"who answers for unknown hosts: auto, tty, control, never or exec:PROGRAM",
 		apply_ask, 0 },
 	[OPT_ASK_TIMEOUT] = { "ask-timeout", 0, true, SECTION_NETWORK, FOR_RUN, "SECONDS", NULL,
-		"how long a question waits; then the answer is no (default 60)",
+		"how long a question waits for its answer (default 60)",
 		apply_ask_timeout, 0 },
 	[OPT_ALLOW_PRIVATE] = { "allow-private", 0, true, SECTION_NETWORK, FOR_POLICY, "PATTERN",
 		NULL, "names that match may lead to private addresses", apply_rule, 0 },

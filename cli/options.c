@@ -292,7 +292,7 @@ static void print_option(FILE *out, enum option_id id)
 	(void)snprintf(left, sizeof(left), "  %c%c%c --%s%s%s", spec->letter ? '-' : ' ',
 		       spec->letter ? spec->letter : ' ', spec->letter ? ',' : ' ', spec->name,
 		       spec->arg ? " " : "", spec->arg ? spec->arg : "");
-	if (strlen(left) < HELP_COLUMN)
+	if (strlen(left) + 1 < HELP_COLUMN)
 		fprintf(out, "%-*s", HELP_COLUMN, left);
 	else
 		fprintf(out, "%s\n%*s", left, HELP_COLUMN, "");
