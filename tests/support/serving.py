@@ -1,0 +1,97 @@
+"""sbx-net serve and bridge in the test world: what test_bridge.py and test_serve.py share."""
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+
+from world import WorldCase
+
+BWRAP = ["bwrap", "--unshare-net", "--dev-bind", "/", "/", "--"]
+BWRAP_CAPS = ["bwrap", "--unshare-user", "--unshare-net", "--cap-add", "CAP_NET_ADMIN",
+              "--cap-add", "CAP_NET_BIND_SERVICE", "--dev-bind", "/", "/", "--"]
+UNSHARE = ["unshare", "-rn", "--"]
+
+
+def wait_for(what, seconds=10):
+    end = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > end:
+            raise OSError("waited in vain")
+        time.sleep(0.01)
+
+
+def answers(path):
+    try:
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(path)
+        return True
+    except OSError:
+        return False
+
+
+class ServeCase(WorldCase):
+    serial = 0
+
+    def new_dir(self):
+        """A path of the made user's for --dir, short enough for a socket; not made yet."""
+        ServeCase.serial += 1
+        return os.path.join(self.w.home, "s%d" % ServeCase.serial)
+
+    @contextlib.contextmanager
+    def serve(self, options, d=None, **kw):
+        """A server in self.dir; its stderr comes to self.serve_err at the end."""
+        self.dir = d or self.new_dir()
+        control = os.path.join(self.dir, "control.sock")
+        kw.setdefault("stderr", subprocess.PIPE)
+        self.server = proc = self.w.popen([self.w.sbx, "serve", "--no-config", "--dir", self.dir,
+                                           *options], stdout=subprocess.DEVNULL, **kw)
+        try:
+            wait_for(lambda: answers(control) or proc.poll() is not None)
+            self.assertIsNone(proc.poll(), "serve has ended")
+            yield proc
+        finally:
+            if proc.poll() is None:
+                proc.send_signal(signal.SIGTERM)
+            try:
+                _, err = proc.communicate(timeout=15)
+                self.serve_err = (err or b"").decode("utf-8", "replace")
+            finally:
+                proc.kill()
+                proc.wait()
+                if proc.stderr:
+                    proc.stderr.close()
+
+    def path(self, name="control.sock"):
+        return os.path.join(self.dir, name)
+
+    def bridge_argv(self, command, options=(), sandbox=UNSHARE, at=None):
+        return [*sandbox, self.w.sbx, "bridge", "--socket", at or self.path(), *options, "--",
+                *command]
+
+    def bridge(self, command, options=(), sandbox=UNSHARE, at=None, **kw):
+        return self.w.run(self.bridge_argv(command, options, sandbox, at), **kw)
+
+    def curl(self, *args, **kw):
+        return self.bridge(self.w.curl_argv(*args), **kw)
+
+    def ask(self, *lines, path=None):
+        """Lines to control.sock as the made user would send them; the answers."""
+        done = self.w.run(["/usr/bin/python3", "-c", """
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(5)
+s.connect(sys.argv[1])
+f = s.makefile("rwb")
+for line in sys.argv[2:]:
+    f.write(line.encode() + b"\\n")
+    f.flush()
+    print(f.readline().decode(), end="")
+""", path or self.path(), *lines])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(x) for x in done.stdout.splitlines()]
+
+    def stats(self):
+        return self.ask('{"op":"stats"}')[0]
