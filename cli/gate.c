@@ -14,9 +14,11 @@
 #include "cli/refusals.h"
 #include "cli/reload.h"
 #include "cli/rules.h"
+#include "cli/wayout.h"
 #include "policy/namebudget.h"
 #include "proxy/audit.h"
 #include "proxy/proxy.h"
+#include "proxy/upstream.h"
 
 struct gate {
 	const struct run_options *options;
@@ -28,6 +30,7 @@ struct gate {
 	struct asking *asking; /* of the run, or NULL */
 	struct refusals *refusals;
 	struct namebudget *names;
+	struct upstreams *upstreams;
 	struct audit *audit; /* of @outside */
 	unsigned number;
 	struct capture *capture;
@@ -61,7 +64,8 @@ struct gate *gate_new(const struct run_options *o, const char *cwd, struct error
 	g->refusals = refusals_new(o->quiet);
 	g->names = namebudget_new();
 	if (rules_load(&g->rules, o, cwd, err) < 0 ||
-	    forwards_build(&g->forwards, o, g->rules.policy, err) < 0) {
+	    forwards_build(&g->forwards, o, g->rules.policy, err) < 0 ||
+	    wayout_upstream(o, g->rules.layers, &g->upstreams, err) < 0) {
 		gate_free(g);
 		return NULL;
 	}
@@ -95,6 +99,7 @@ void gate_free(struct gate *g)
 	capture_free(g->capture);
 	refusals_free(g->refusals);
 	namebudget_free(g->names);
+	upstreams_free(g->upstreams);
 	rules_clear(&g->rules);
 	for (size_t i = 0; i < g->nfiles; i++)
 		free(g->files[i]);
@@ -106,6 +111,11 @@ void gate_free(struct gate *g)
 struct layers *gate_layers(struct gate *g)
 {
 	return g->rules.layers;
+}
+
+int gate_resolvers(struct gate *g, const char *const **out, struct error *err)
+{
+	return wayout_resolvers(g->options, g->rules.layers, out, err);
 }
 
 bool gate_captures(const struct gate *g)
@@ -242,6 +252,7 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 		.event = event_cb,
 		.admit = admit_cb,
 		.name = name_cb,
+		.upstream = g->upstreams,
 		.arg = g,
 	};
 

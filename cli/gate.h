@@ -74,6 +74,12 @@ int gate_serve(struct gate *g, struct netns_listener *v, size_t n, struct error 
 /** gate_layers() - the settings files, for what is not about the network. */
 struct layers *gate_layers(struct gate *g);
 
+/**
+ * gate_resolvers() - the DNS servers that the options or the settings files name
+ * @out: NULL-terminated, owned by the gate and the options; NULL for those of /etc/resolv.conf
+ */
+int gate_resolvers(struct gate *g, const char *const **out, struct error *err);
+
 /** gate_captures() - whether programs that know no proxy are served. */
 bool gate_captures(const struct gate *g);
 

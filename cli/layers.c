@@ -264,6 +264,31 @@ const char *layers_upstream(const struct layers *l)
 	return NULL;
 }
 
+const char *layers_managed_upstream(const struct layers *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (is_managed(&l->v[i]))
+			return l->v[i].settings->upstream;
+	}
+	return NULL;
+}
+
+/* sniCheck of the highest layer that sets it; a repository only makes it stricter. */
+static void apply_sni_check(const struct layers *l, struct policy *p)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const struct settings *s = l->v[i].settings;
+		bool stricter = s->sni_check == SNI_STRICT;
+
+		if (!s->has_sni_check)
+			continue;
+		if (!stricter && (!may_loosen(l, &l->v[i]) || l->v[i].rank == LAYER_PROJECT))
+			continue;
+		policy_set_sni_check(p, s->sni_check);
+		return;
+	}
+}
+
 /* A path of a settings file, absolute; the caller frees. */
 static char *absolute(const struct layer *layer, const char *path)
 {
@@ -339,8 +364,14 @@ int layers_apply(const struct layers *l, struct policy *p, struct error *err)
 	}
 	if (layers_flag(l, SETTINGS_STRICT) == SETTINGS_YES || layers_managed_only(l))
 		policy_set_strict(p, true);
-	if (layers_unknown(l, &unknown))
+	if (layers_unknown(l, &unknown)) {
+		if (unknown == VERDICT_ALLOW)
+			return error_set(err, 0,
+					 "network.onUnknownHost: \"allow\" would open every host; "
+					 "only \"deny\" and \"ask\" are possible here");
 		policy_set_unknown(p, unknown);
+	}
+	apply_sni_check(l, p);
 	return 0;
 }
 

@@ -78,6 +78,9 @@ bool layers_managed_unknown(const struct layers *l);
 /** layers_upstream() - upstreamProxy of the highest layer that sets it, or NULL. */
 const char *layers_upstream(const struct layers *l);
 
+/** layers_managed_upstream() - upstreamProxy of the managed file, which no option changes. */
+const char *layers_managed_upstream(const struct layers *l);
+
 /**
  * layers_list() - a list over all layers
  *

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/reader.h"
 #include "base/xalloc.h"
+#include "proxy/upstream.h"
 
 #define TIMEOUT_MAX_S	  (10UL * 365 * 24 * 60 * 60) /* ten years: no run is meant to be longer */
 #define ASK_TIMEOUT_MAX_S 86400u
@@ -160,7 +161,7 @@ static int apply_ask(struct run_options *o, const struct option_spec *spec, cons
 }
 
 /* ADDR, ADDR:PORT or [V6]:PORT, as struct resolver_config wants it. */
-static bool is_server(const char *value)
+bool options_is_server(const char *value)
 {
 	struct target t = { .via = VIA_DNS };
 	struct addr a;
@@ -174,12 +175,22 @@ static bool is_server(const char *value)
 static int apply_resolver(struct run_options *o, const struct option_spec *spec, const char *value,
 			  struct error *err)
 {
-	if (!is_server(value))
+	if (!options_is_server(value))
 		return error_set(err, 0,
 				 "needs the address of a DNS server, such as 192.0.2.53, "
 				 "192.0.2.53:5353 or [2001:db8::53]:53, not '%s'",
 				 show(value).s);
 	return apply_strings(o, spec, value, err);
+}
+
+static int apply_upstream(struct run_options *o, const struct option_spec *spec, const char *value,
+			  struct error *err)
+{
+	struct upstream up;
+
+	if (strcmp(value, "none") != 0 && upstream_parse(value, &up, err) < 0)
+		return -1;
+	return apply_text(o, spec, value, err);
 }
 
 static bool parse_port(const char *p, size_t n, uint16_t *out)
@@ -387,6 +398,10 @@ const struct option_spec option_table[OPT_NUM] = {
 	[OPT_RESOLVER] = { "resolver", 0, true, SECTION_NETWORK, FOR_RUN | FOR_SERVE, "ADDR[:PORT]",
 		NULL, "DNS server to ask instead of those in /etc/resolv.conf",
 		apply_resolver, INTO(resolvers) },
+	[OPT_UPSTREAM_PROXY] = { "upstream-proxy", 0, true, SECTION_NETWORK, FOR_RUN | FOR_SERVE,
+		"URL", "none",
+		"reach the world through this http:// or socks5h:// proxy; none: directly",
+		apply_upstream, INTO(upstream_proxy) },
 	[OPT_SOCKET] = { "socket", 0, true, SECTION_NETWORK, FOR_BRIDGE, "PATH", "@file",
 		"the proxy: a control.sock or proxy.sock of serve, or any HTTP proxy's socket",
 		apply_text, INTO(socket) },

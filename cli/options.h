@@ -38,6 +38,7 @@ enum option_id {
 	OPT_PUBLISH,
 	OPT_NO_CAPTURE,
 	OPT_RESOLVER,
+	OPT_UPSTREAM_PROXY,
 	OPT_SOCKET,
 	OPT_DIR,
 	OPT_FS,
@@ -141,6 +142,7 @@ struct option_publish {
  * @ask_program: the PROGRAM of --ask exec:PROGRAM, else NULL
  * @ask_timeout: seconds that a question waits
  * @resolvers: ADDR or ADDR:PORT or [V6]:PORT, checked; fit for struct resolver_config
+ * @upstream_proxy: URL or "none", checked; NULL when not given
  * @timeout: seconds, 0 for none
  * @chdir: or NULL
  * @audit: or NULL
@@ -160,6 +162,7 @@ struct run_options {
 	const char *ask_program;
 	unsigned ask_timeout;
 	struct option_strings resolvers;
+	const char *upstream_proxy;
 	struct option_forward *forwards;
 	size_t nforwards;
 	struct option_publish *publishes;
@@ -261,6 +264,9 @@ const char *option_spelling(enum option_id id);
 
 /** option_offered() - whether a command takes the option in this version. */
 bool option_offered(enum option_id id, unsigned command);
+
+/** options_is_server() - ADDR, ADDR:PORT or [V6]:PORT, as struct resolver_config wants it. */
+bool options_is_server(const char *value);
 
 /** options_add_rule() - as if option @id had been given once more, with @value, which must live. */
 void options_add_rule(struct run_options *o, enum option_id id, const char *value);

@@ -181,6 +181,8 @@ static int open_asking(struct run *r, struct error *err)
 
 static int prepare(struct run *r, struct error *err)
 {
+	const char *const *servers;
+
 	if (resolve_cwd(r, err) < 0)
 		return -1;
 	r->gate = gate_new(&r->options, r->cwd, err);
@@ -193,7 +195,8 @@ static int prepare(struct run *r, struct error *err)
 	r->publish = publish_new(r->options.publishes, r->options.npublishes, err);
 	if (!r->publish || start_launcher(r, err) < 0)
 		return -1;
-	if (outside_open(&r->outside, r->options.resolvers.v, err) < 0)
+	if (gate_resolvers(r->gate, &servers, err) < 0 ||
+	    outside_open(&r->outside, servers, err) < 0)
 		return -1;
 	if (r->options.audit && outside_audit(&r->outside, r->options.audit, err) < 0)
 		return -1;

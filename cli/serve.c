@@ -177,11 +177,14 @@ static int open_sockets(struct serve *s, struct error *err)
 
 static int open_gate(struct serve *s, struct error *err)
 {
+	const char *const *servers;
+
 	s->cwd = realpath(".", NULL);
 	if (!s->cwd)
 		return error_set(err, errno, "cannot tell the current directory");
 	s->gate = gate_new(&s->options, s->cwd, err);
-	if (!s->gate || outside_open(&s->outside, s->options.resolvers.v, err) < 0)
+	if (!s->gate || gate_resolvers(s->gate, &servers, err) < 0 ||
+	    outside_open(&s->outside, servers, err) < 0)
 		return -1;
 	if (s->options.audit && outside_audit(&s->outside, s->options.audit, err) < 0)
 		return -1;

@@ -20,6 +20,7 @@ struct policy {
 	struct ruleset *list[NUM_LISTS];
 	bool strict;
 	enum verdict unknown;
+	enum sni_check sni_check;
 	const struct grants *answers;
 };
 
@@ -77,6 +78,7 @@ struct policy *policy_new(void)
 	for (size_t i = 0; i < NUM_LISTS; i++)
 		p->list[i] = ruleset_new();
 	p->unknown = VERDICT_DENY;
+	p->sni_check = SNI_NAME;
 	return p;
 }
 
@@ -129,6 +131,16 @@ void policy_reserve(struct policy *p, enum list list, size_t entries)
 void policy_set_strict(struct policy *p, bool strict)
 {
 	p->strict = strict;
+}
+
+void policy_set_sni_check(struct policy *p, enum sni_check check)
+{
+	p->sni_check = check;
+}
+
+enum sni_check policy_sni_check(const struct policy *p)
+{
+	return p->sni_check;
 }
 
 void policy_set_unknown(struct policy *p, enum verdict verdict)

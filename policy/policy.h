@@ -142,6 +142,19 @@ void policy_set_strict(struct policy *p, bool strict);
 /** policy_set_unknown() - what an unlisted host gets; VERDICT_DENY by default. */
 void policy_set_unknown(struct policy *p, enum verdict verdict);
 
+/** enum sni_check - what a TLS client on port 443 of a named target must say */
+enum sni_check {
+	SNI_OFF,    /* anything */
+	SNI_NAME,   /* no other name than the target's; the default */
+	SNI_STRICT, /* TLS, with exactly the target's name, none of it encrypted */
+};
+
+/** policy_set_sni_check() - how the first bytes of a tunnel to port 443 are judged. */
+void policy_set_sni_check(struct policy *p, enum sni_check check);
+
+/** policy_sni_check() - what was set, or SNI_NAME. */
+enum sni_check policy_sni_check(const struct policy *p);
+
 struct grants;
 
 /**

@@ -137,6 +137,24 @@ static int read_unknown_host(struct parse_state *ps, const char *path, json_t *v
 	return 0;
 }
 
+static int read_sni_check(struct parse_state *ps, const char *path, json_t *v)
+{
+	static const char *const words[] = {
+		[SNI_OFF] = "off", [SNI_NAME] = "name", [SNI_STRICT] = "strict"
+	};
+	unsigned line = take_line(ps);
+	const char *s = json_string_value(v);
+
+	for (size_t i = 0; s && i < ARRAY_SIZE(words); i++) {
+		if (strcmp(s, words[i]) != 0)
+			continue;
+		ps->out->sni_check = (enum sni_check)i;
+		ps->out->has_sni_check = true;
+		return 0;
+	}
+	return fail(ps, line, path, "must be \"strict\", \"name\" or \"off\"");
+}
+
 static int read_upstream(struct parse_state *ps, const char *path, json_t *v)
 {
 	unsigned line = take_line(ps);
@@ -202,6 +220,8 @@ static int read_value(struct parse_state *ps, const char *path, const struct set
 		return read_unknown_host(ps, path, v);
 	case KIND_UPSTREAM:
 		return read_upstream(ps, path, v);
+	case KIND_SNI_CHECK:
+		return read_sni_check(ps, path, v);
 	case KIND_ENABLED:
 		return read_enabled(ps, path, v);
 	case KIND_NONE:

@@ -78,6 +78,7 @@ struct settings_list {
  * @file: as named by the caller
  * @unknown: onUnknownHost; only when @has_unknown
  * @upstream: upstreamProxy, or NULL
+ * @sni_check: sniCheck; only when @has_sni_check
  */
 struct settings {
 	char *file;
@@ -87,6 +88,8 @@ struct settings {
 	bool has_unknown;
 	enum verdict unknown;
 	char *upstream;
+	bool has_sni_check;
+	enum sni_check sni_check;
 };
 
 /**

@@ -15,6 +15,7 @@ enum settings_kind {
 	KIND_REASONS, /* object: denied entry -> why */
 	KIND_UNKNOWN_HOST,
 	KIND_UPSTREAM,
+	KIND_SNI_CHECK,
 	KIND_ENABLED, /* "enabled": false would be a policy that is not enforced */
 	KIND_NONE,    /* known, without effect here */
 };

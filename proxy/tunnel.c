@@ -273,6 +273,8 @@ static bool move(struct tunnel *t, unsigned i, struct pipepool *pool, uint8_t *s
 	struct way *w = &t->way[i];
 	size_t moved = 0;
 
+	if (w->shut && !to->broken)
+		return false;
 	while (way_flush(w, to) && from->readable && !w->eof && !to->broken &&
 	       moved < TUNNEL_TURN) {
 		if (w->bulk && (w->pipe.rd >= 0 || pipepool_get(pool, &w->pipe)))

@@ -40,6 +40,7 @@ struct side {
  * @bytes: payload handed to the receiver's kernel
  * @uncounted: so many of the bytes in @keep are ours and no payload
  * @bulk: the last turn moved much: splice at once
+ * @shut: nothing is passed on and nothing read, until somebody opens it
  * @eof: the sender's end was read
  * @done: and passed on
  */
@@ -50,7 +51,7 @@ struct way {
 	size_t held;
 	uint64_t bytes;
 	uint32_t uncounted;
-	bool bulk, eof, done;
+	bool bulk, shut, eof, done;
 };
 
 /** struct tunnel - side[0] is the client, way[0] leads upstream */
