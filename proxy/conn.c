@@ -65,6 +65,7 @@
 #include "proxy/parent.h"
 #include "proxy/reply.h"
 #include "proxy/route.h"
+#include "proxy/snicheck.h"
 #include "proxy/socks4.h"
 
 #define RESET_TICK_MS	20
@@ -343,6 +344,8 @@ static void stop(struct conn *c)
 	c->dial = NULL;
 	parent_free(c->parent);
 	c->parent = NULL;
+	snicheck_free(c->snicheck);
+	c->snicheck = NULL;
 	if (c->question && c->session->cfg.ask_cancel)
 		c->session->cfg.ask_cancel(c->session->cfg.arg, c->question);
 	c->question = NULL;
@@ -521,10 +524,41 @@ static void cut(struct conn *c)
 	reset_when_sent(c);
 }
 
+/*
+ * The first bytes of the client are looked at before any of them goes out; what the server says
+ * goes its way meanwhile. Return: false if the connection is at its end.
+ */
+static bool first_bytes(struct conn *c)
+{
+	struct proxy *p = c->session->proxy;
+	const struct decision d = { .verdict = VERDICT_DENY, .code = CODE_SNI_MISMATCH };
+
+	switch (snicheck_look(c->snicheck, &c->t, p->in, sizeof(p->in))) {
+	case SNICHECK_WAIT:
+		if (!c->t.side[CLIENT].broken)
+			return true;
+		conn_reset(c, "client-gone"); /* nobody will say whether its bytes may go */
+		return false;
+	case SNICHECK_REFUSE:
+		conn_tell(c, &d);
+		c->allowed = true; /* the tunnel stood, so its end is told, too */
+		conn_reset(c, policy_code_name(d.code));
+		return false;
+	case SNICHECK_PASS:
+		break;
+	}
+	c->t.way[CLIENT].shut = false;
+	snicheck_free(c->snicheck);
+	c->snicheck = NULL;
+	return true;
+}
+
 static void pump(struct conn *c)
 {
 	struct proxy *p = c->session->proxy;
 
+	if (c->snicheck && !first_bytes(c))
+		return;
 	switch (tunnel_pump(&c->t, &p->pool, p->scratch)) {
 	case TUNNEL_WAIT:
 		break;
@@ -545,6 +579,9 @@ void conn_tunnel(struct conn *c)
 	conn_no_timer(c);
 	tunnel_keep(&c->t, CLIENT, c->in.p ? c->in.p + c->in.off : NULL, c->in.len, 0);
 	inbuf_clear(&c->in);
+	if (c->proto != PROTO_HTTP) /* an upgrade is to plain bytes */
+		c->snicheck = snicheck_new(policy_sni_check(*c->session->cfg.policy), &c->target);
+	c->t.way[CLIENT].shut = c->snicheck != NULL;
 	conn_enter(c, CONN_TUNNEL);
 }
 

@@ -91,6 +91,7 @@ struct conn {
 	void *question;
 	struct event *timer;
 	struct forward *forward;
+	struct snicheck *snicheck;
 	struct inbuf in;
 	struct http_scan scan;
 	uint32_t unsent, discarded;
