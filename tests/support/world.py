@@ -378,7 +378,7 @@ class World:
         self.sbx = self.path("bin", "sbx-net")
         shutil.copy(self.product, self.sbx)
         os.chmod(self.sbx, 0o755)
-        for name in ("rawclient.py",):
+        for name in ("rawclient.py", "origins.py"):  # the checkout may lie below /tmp, or in $HOME
             if os.path.exists(os.path.join(HERE, name)):
                 shutil.copy(os.path.join(HERE, name), self.path("bin", name))
         self.write("passwd", "root:*:0:0::/root:/bin/sh\ngit:*:0:0::%s:/bin/sh\n"
@@ -393,7 +393,8 @@ class World:
                    "adm:x:4:\npostgres:x:103:\nredis:x:104:\n" % self.uid)
         self.write("resolv.conf", "search corp.test\noptions ndots:5\nnameserver %s\n" % GATE4)
         self.write("hosts", "127.0.0.1 localhost\n::1 localhost ip6-localhost\n"
-                   "127.0.1.1 testhost\n127.0.0.1 hosts-lo.example\n%s hosts-good.example\n" % v4(1))
+                   "127.0.1.1 testhost\n127.0.0.1 hosts-lo.example\n"
+                   "%s hosts-good.example\n" % v4(1))
         self.certificates()
 
     def certificates(self):
@@ -449,7 +450,7 @@ route add unreachable 2a01:4f8:beef::/64
     def origins(self, role, space, *more):
         os.makedirs(self.path("git"), exist_ok=True)
         os.makedirs(self.path("tree"), exist_ok=True)
-        return self.daemon(["/usr/bin/python3", os.path.join(HERE, "origins.py"), "--role", role,
+        return self.daemon(["/usr/bin/python3", self.path("bin", "origins.py"), "--role", role,
                             "--log", self.path(role + ".log"), "--cert", self.cert,
                             "--key", self.key, "--git", self.path("git"), "--tree",
                             self.path("tree"), "--parent", str(os.getpid()), *more], space,
