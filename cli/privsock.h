@@ -52,7 +52,7 @@ bool privsock_peer_is_ours(int fd);
  */
 int privsock_accept(int fd);
 
-/** privsock_connect() - connect to a path, and see that our own user answers. -1 with @err. */
+/** privsock_connect() - connect to a path that our own user serves or owns. -1 with @err. */
 int privsock_connect(const char *path, struct error *err);
 
 /** privsock_connect_any() - the same, whoever answers. */

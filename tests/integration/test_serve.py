@@ -1,0 +1,463 @@
+#!/usr/bin/python3
+"""sbx-net serve: sessions that do not see each other, its two sockets, reload, drain, activation."""
+import contextlib
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from serving import BWRAP, UNSHARE, ServeCase, answers, wait_for  # noqa: E402
+from world import BIG, main, need, setup_world, v4, v6  # noqa: E402
+
+ALLOW = ["-a", "good.example", "-a", "*.wild.example", "-a", "v4only.example", "-q"]
+DIRECT = ["--noproxy", "*"]
+HELLO = "hello from net good.example\n"
+
+# Speaks to a unix socket from the host namespace as the made user.
+TALK = r"""
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(5)
+s.connect(sys.argv[1])
+s.sendall(sys.stdin.buffer.read())
+if len(sys.argv) > 2:
+    s.shutdown(socket.SHUT_WR)
+out = b""
+try:
+    while True:
+        d = s.recv(65536)
+        if not d:
+            break
+        out += d
+except (ConnectionResetError, TimeoutError):
+    pass
+sys.stdout.buffer.write(out)
+"""
+
+# A tunnel that is used after a line on stdin, and then one that comes too late.
+TUNNEL = r"""
+import socket, sys
+def tunnel():
+    s = socket.create_connection(("127.0.0.1", 3128), timeout=20)
+    s.sendall(b"CONNECT good.example:80 HTTP/1.1\r\nHost: good.example:80\r\n\r\n")
+    assert s.recv(4096).startswith(b"HTTP/1.1 200")
+    return s
+s = tunnel()
+sys.stdin.readline()
+s.sendall(b"GET /big HTTP/1.0\r\nHost: good.example\r\n\r\n")
+print(len(s.makefile("rb").read().partition(b"\r\n\r\n")[2]))
+try:
+    tunnel()
+except OSError as e:
+    print(type(e).__name__)
+"""
+
+
+def setUpModule():
+    need("bwrap", "unshare", "curl")
+    setup_world()
+
+
+class Serve(ServeCase):
+    def talk(self, data, name="control.sock", **kw):
+        return self.w.run(["/usr/bin/python3", "-c", TALK, self.path(name),
+                           *(["end"] if name == "control.sock" else [])],
+                          input=data if isinstance(data, bytes) else data.encode(), **kw).stdout
+
+    # ---- the sockets
+
+    def test_private_sockets(self):
+        with self.serve(ALLOW):
+            st = os.stat(self.dir)
+            self.assertEqual((stat.S_IMODE(st.st_mode), st.st_uid), (0o700, self.w.uid))
+            for name in ("proxy.sock", "control.sock"):
+                st = os.stat(self.path(name))
+                self.assertTrue(stat.S_ISSOCK(st.st_mode))
+                self.assertEqual(stat.S_IMODE(st.st_mode), 0o600)
+        for name in ("proxy.sock", "control.sock"):
+            self.assertFalse(os.path.exists(self.path(name)))
+
+    def test_default_place(self):
+        runtime = self.new_dir()
+        os.mkdir(runtime, 0o700)
+        os.chown(runtime, self.w.uid, self.w.uid)
+        for extra, d in (({"XDG_RUNTIME_DIR": runtime}, runtime + "/sbx-net"),
+                         ({}, self.w.home + "/.local/state/sbx-net")):
+            proc = self.w.popen([self.w.sbx, "serve", "--no-config"],
+                                env=dict(self.w.env(), **extra), stderr=subprocess.DEVNULL)
+            wait_for(lambda: answers(d + "/control.sock"))
+            proc.send_signal(signal.SIGTERM)
+            self.assertEqual(proc.wait(10), 0)
+
+    def test_places_that_are_not_safe(self):
+        d = self.new_dir()
+        os.mkdir(d)
+        os.chown(d, self.w.uid, self.w.uid)
+        os.chmod(d, 0o755)
+        for at, reason in ((d, "chmod 700"), (self.w.path("root-ws"), "must belong to you"),
+                           (self.w.home + "/" + "x" * 100, "107 bytes"),
+                           (self.w.sbx, "sbx-net")):
+            done = self.w.run([self.w.sbx, "serve", "--no-config", "--dir", at])
+            self.assertEqual(done.returncode, 125)
+            self.assertIn(reason, done.stderr)
+
+    def test_second_server_and_stale_sockets(self):
+        with self.serve(ALLOW) as first:
+            d = self.dir
+            done = self.w.run([self.w.sbx, "serve", "--no-config", "--dir", d])
+            self.assertEqual(done.returncode, 125)
+            self.assertIn("another process", done.stderr)
+            self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
+            first.kill()
+            first.wait()
+            self.assertTrue(os.path.exists(self.path("control.sock")))
+        with self.serve(ALLOW, d):
+            self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
+
+    def test_other_users_are_turned_away(self):
+        with self.serve(ALLOW):
+            ask = '{"op":"stats"}\n'
+            get = "GET http://good.example/ HTTP/1.0\r\nHost: good.example\r\n\r\n"
+            self.assertIn(b'"ok":true', self.talk(ask.encode()))
+            self.assertIn(b"hello", self.talk(get.encode(), "proxy.sock"))
+            os.chmod(self.w.home, 0o755)
+            try:
+                other = {"uid": 59999, "cwd": "/"}
+                self.assertEqual(self.talk(ask.encode(), **other), b"")  # the directory bars it
+                os.chmod(self.dir, 0o755)
+                for name in ("control.sock", "proxy.sock"):
+                    os.chmod(self.path(name), 0o666)
+                o = self.w.oracle()
+                for data, name in ((ask, "control.sock"), (get, "proxy.sock")):
+                    self.assertIn(self.talk(data.encode(), name, **other), (b"",))
+                self.assertQuiet(o)
+            finally:
+                os.chmod(self.w.home, 0o700)
+
+    def test_proxy_socket_under_serves_own_policy(self):
+        with self.serve(ALLOW):
+            for head, status in (("CONNECT good.example:80", b"200"),
+                                 ("CONNECT evil.example:80", b"403"),
+                                 ("GET http://evil.example/", b"403")):
+                got = self.talk((head + " HTTP/1.1\r\nHost: good.example\r\n\r\n"
+                                 "GET / HTTP/1.0\r\n\r\n").encode(), "proxy.sock")
+                self.assertEqual(got.split()[1], status)
+
+    # ---- sessions
+
+    def test_sessions_side_by_side(self):
+        """Two sandboxes, each with its own list and its own names."""
+        script = r"""
+import json, socket, sys
+def addr(name):
+    try:
+        return socket.gethostbyname(name)
+    except OSError:
+        return None
+def get(host, addr):
+    try:
+        s = socket.create_connection((addr, 80), timeout=5)
+        s.sendall(b"GET / HTTP/1.0\r\nHost: %s\r\n\r\n" % host.encode())
+        return s.makefile("rb").read().decode().rpartition("\n\n")[2] or "empty"
+    except OSError as e:
+        return type(e).__name__
+names = json.loads(sys.argv[1])
+out = {n: addr(n) for n in names}
+print(json.dumps(out), flush=True)
+theirs = json.loads(sys.stdin.readline())
+print(json.dumps({n: get(n, a) for n, a in theirs.items() if a}))
+"""
+        names = ["good.example", "a.wild.example", "v4only.example"]
+
+        def start(only, order):
+            return self.w.popen(self.bridge_argv(["/usr/bin/python3", "-c", script,
+                                                  json.dumps(order)],
+                                                 [x for o in only for x in ("--only", o)]),
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        with self.serve(ALLOW):
+            a = start(["good.example", "a.wild.example"], names)
+            b = start(["v4only.example"], names[::-1])
+            got_a, got_b = (json.loads(p.stdout.readline()) for p in (a, b))
+            self.assertEqual([n for n in names if got_a[n]], ["good.example", "a.wild.example"])
+            self.assertEqual([n for n in names if got_b[n]], ["v4only.example"])
+            self.assertEqual(self.stats()["sessions"], 2)
+            # each uses the other's addresses: there they stand for nothing, or for an own name
+            for proc, theirs, mine in ((a, got_b, {v4(1), v6(1), v4(31)}), (b, got_a, {v4(3)})):
+                o = self.w.oracle()
+                out = json.loads(proc.communicate(json.dumps(theirs).encode() + b"\n",
+                                                  timeout=30)[0])
+                self.assertLessEqual({x for x, _ in o.accepts()}, mine)
+            self.assertEqual(out["a.wild.example"], "ConnectionResetError")
+
+    def test_only_and_deny_narrow(self):
+        with self.serve(ALLOW):
+            for options, host, ok in (
+                    (["--only", "good.example"], "good.example", True),
+                    (["--only", "good.example"], "a.wild.example", False),
+                    (["--only", "evil.example"], "evil.example", False),
+                    (["--only", "*"], "evil.example", False),
+                    (["--only", "good.example:443"], "good.example", False),
+                    (["-d", "good.example"], "good.example", False),
+                    (["-d", "a.wild.example"], "good.example", True)):
+                with self.subTest(options, host=host):
+                    o = self.w.oracle()
+                    done = self.curl("-w", "%{http_code}", "http://%s/" % host, options=options)
+                    self.assertEqual(done.stdout[-3:], "200" if ok else "403")
+                    if not ok:
+                        self.assertQuiet(o)
+
+    def test_session_ends_with_the_bridge(self):
+        with self.serve(ALLOW):
+            proc = self.w.popen(self.bridge_argv(["sleep", "100"]))
+            wait_for(lambda: self.stats()["sessions"] == 1)
+            proc.send_signal(signal.SIGTERM)
+            proc.wait(10)
+            wait_for(lambda: self.stats()["sessions"] == 0)
+            for _ in range(20):
+                self.bridge(["true"])
+            self.assertEqual(self.stats()["sessions_ever"], 21)
+            self.assertEqual(self.stats()["sessions"], 0)
+
+    def test_many_sessions(self):
+        with self.serve(ALLOW):
+            procs = [self.w.popen(self.bridge_argv(
+                ["sh", "-c", 'read x; "$@"', "sh", *self.w.curl_argv("http://good.example/")],
+                sandbox=UNSHARE if i % 2 else BWRAP), stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE) for i in range(20)]
+            wait_for(lambda: self.stats()["sessions"] == 20, 30)
+            outs = [p.communicate(b"\n", timeout=60)[0].decode() for p in procs]
+            self.assertEqual(outs, [HELLO] * 20)
+
+    def test_audit_names_the_session(self):
+        log = os.path.join(self.w.home, "audit.log")
+        with self.serve([*ALLOW, "--audit", log]):
+            self.curl("http://good.example/")
+            self.curl("http://evil.example/")
+            self.talk(b"CONNECT evil.example:80 HTTP/1.1\r\n\r\n", "proxy.sock")
+        with open(log, encoding="utf-8") as f:
+            lines = [json.loads(x) for x in f]
+        seen = [(x.get("session"), x["host"], x["verdict"]) for x in lines
+                if x["event"] == "decision"]
+        self.assertEqual(seen, [(1, "good.example", "allow"), (2, "evil.example", "deny"),
+                                (None, "evil.example", "deny")])
+
+    # ---- the control socket
+
+    def test_nonsense_on_the_control_socket(self):
+        attach = {"op": "attach", "version": 1, "capture": True, "only": [], "deny": [],
+                  "forward": []}
+        cases = [b"nonsense\n", b"[]\n", b"{}\n", b'{"op":"dance"}\n', b"\0\n", b"{" * 100000,
+                 b'{"op":"stats","op":"stats"}\n', b'{"op":1}\n']
+        for change in ({"allow": ["*"]}, {"version": 2}, {"only": "x"}, {"only": [1]},
+                       {"only": ["a b"]}, {"only": ["*.com"]}, {"deny": [""]}, {"capture": 1},
+                       {"forward": ["1=x"]}, {"forward": ["3128=good.example:80"]},
+                       {"forward": ["53=good.example:80"]}, {"only": ["x"] * 2000}):
+            cases.append(json.dumps(dict(attach, **change)).encode() + b"\n")
+        with self.serve(ALLOW):
+            for case in cases:
+                with self.subTest(case[:80]):
+                    got = self.talk(case)
+                    for line in got.splitlines():
+                        self.assertFalse(json.loads(line)["ok"], got)
+            # listeners that are none, and none at all
+            good = json.dumps(attach).encode() + b"\n"
+            for more in (b"", b"x" * 1000, b"x" * 100):
+                answers = [json.loads(x) for x in self.talk(good + more).splitlines()]
+                self.assertTrue(answers[0]["ok"])
+                self.assertFalse(any(x["ok"] for x in answers[1:]))
+            self.assertEqual(self.stats()["sessions"], 0)
+            self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
+
+    def test_waiting_clients_cost_nothing(self):
+        """Half a line, and a session whose listeners do not come: no spin, and an end to it."""
+        with self.serve(ALLOW) as server:
+            held = self.w.run(["/usr/bin/python3", "-c", """
+import socket, sys, time
+held = []
+for data in (b'{"op":', b'{"op":"attach","capture":true}\\n', b'', b'{"op":"stats"}\\n{"o'):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    s.sendall(data)
+    held.append(s)
+def ticks():
+    return sum(map(int, open("/proc/%s/stat" % sys.argv[2]).read().split()[13:15]))
+time.sleep(0.3)
+before = ticks()
+time.sleep(1.5)
+print(ticks() - before)
+for s in held:
+    s.settimeout(20)
+    try:
+        while s.recv(65536):
+            pass
+    except ConnectionResetError:
+        pass
+print("closed")
+""", self.path(), str(server.pid)], timeout=60)
+            spent, closed = held.stdout.split()
+            self.assertLess(int(spent), 20, held.stdout)  # of 150
+            self.assertEqual(closed, "closed")
+            self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
+
+    # ---- reload
+
+    @contextlib.contextmanager
+    def live(self, **kw):
+        """A session in which each line on stdin is a URL to fetch."""
+        proc = self.w.popen(self.bridge_argv(
+            ["sh", "-c", 'while read u; do "$@" -o /dev/null -w "%{http_code}\\n" "$u"; done',
+             "sh", *self.w.curl_argv()], **kw), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL)
+
+        def fetch(url):
+            proc.stdin.write(url.encode() + b"\n")
+            proc.stdin.flush()
+            return proc.stdout.readline().decode().strip()
+        try:
+            yield fetch
+        finally:
+            proc.communicate(timeout=20)
+
+    def policy(self, *hosts):
+        path = os.path.join(self.w.home, "policy.json")
+        with open(path + ".new", "w", encoding="utf-8") as f:
+            json.dump({"network": {"allowedDomains": list(hosts)}}, f)
+        os.rename(path + ".new", path)
+        return path
+
+    def test_reload_in_three_ways(self):
+        path = self.policy("good.example")
+        evil = "http://evil.example/"
+        with self.serve(["-p", path, "-q"]) as server, self.live() as fetch:
+            self.assertEqual([fetch("http://good.example/"), fetch(evil)], ["200", "403"])
+            self.policy("evil.example")  # seen by itself
+            wait_for(lambda: fetch(evil) == "200")
+            self.assertEqual(fetch("http://good.example/"), "403")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write("{broken")
+            self.assertEqual(self.ask('{"op":"reload"}')[0]["ok"], False)
+            self.assertEqual(fetch(evil), "200")  # as it was
+            self.policy("good.example")
+            self.assertEqual(self.ask('{"op":"reload"}')[0]["ok"], True)
+            self.assertEqual([fetch("http://good.example/"), fetch(evil)], ["200", "403"])
+            server.send_signal(signal.SIGHUP)
+            time.sleep(0.3)
+            self.assertEqual([fetch("http://good.example/"), fetch(evil)], ["200", "403"])
+            self.assertIsNone(server.poll())
+
+    def test_reload_keeps_a_sessions_bounds(self):
+        path = self.policy("good.example")
+        with self.serve(["-p", path, "-q"]):
+            with self.live(options=["--only", "good.example"]) as fetch:
+                self.policy("good.example", "evil.example")
+                self.ask('{"op":"reload"}')
+                self.assertEqual([fetch("http://good.example/"), fetch("http://evil.example/")],
+                                 ["200", "403"])
+
+    # ---- the end
+
+    def test_sigterm_drains(self):
+        with self.serve(ALLOW) as server:
+            proc = self.w.popen(self.bridge_argv(["/usr/bin/python3", "-c", TUNNEL]),
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            wait_for(lambda: self.stats()["connections"] == 1)
+            server.send_signal(signal.SIGTERM)
+            wait_for(lambda: not os.path.exists(self.path()))
+            done = self.bridge(["echo", "ran"])
+            self.assertEqual((done.returncode, done.stdout), (125, ""))
+            out = proc.communicate(b"\n", timeout=30)[0].decode().split()
+            self.assertEqual(out, [str(BIG), "ConnectionRefusedError"])
+            self.assertEqual(server.wait(15), 0)
+
+    def test_idle_server_ends_at_once(self):
+        for sig in (signal.SIGTERM, signal.SIGINT):
+            with self.serve(ALLOW) as server:
+                server.send_signal(sig)
+                self.assertEqual(server.wait(5), 0)
+
+    # ---- a service manager
+
+    def listening(self, path):
+        s = socket.socket(socket.AF_UNIX)
+        s.bind(path)
+        os.chown(path, self.w.uid, self.w.uid)
+        s.listen(16)
+        return s
+
+    def test_activation_and_readiness(self):
+        d = self.new_dir()
+        os.mkdir(d, 0o700)
+        os.chown(d, self.w.uid, self.w.uid)
+        for names in ("", "control:web"):
+            paths = [os.path.join(d, n) for n in
+                     (("control.sock", "proxy.sock") if not names else ("a", "b"))]
+            socks = [self.listening(p) for p in paths]
+            note = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            note.bind(os.path.join(d, "notify"))
+            os.chown(os.path.join(d, "notify"), self.w.uid, self.w.uid)
+            note.settimeout(10)
+            fds = [s.fileno() for s in socks]
+            proc = self.w.popen(
+                ["bash", "-c", 'exec 3<&%d 4<&%d; export LISTEN_PID=$$; exec "$@"' % tuple(
+                    fd + 100 for fd in fds), "bash", self.w.sbx, "serve", "--no-config", *ALLOW],
+                env=dict(self.w.env(), LISTEN_FDS="2", LISTEN_FDNAMES=names,
+                         NOTIFY_SOCKET=os.path.join(d, "notify")),
+                pass_fds=[os.dup2(fd, fd + 100) for fd in fds], stderr=subprocess.PIPE)
+            try:
+                self.assertEqual(note.recv(100), b"READY=1")
+                done = self.curl("http://good.example/", at=paths[0]) if not names else \
+                    self.curl("http://good.example/", at=paths[1])
+                self.assertEqual(done.stdout, HELLO, done.stderr)
+                self.assertTrue(self.ask('{"op":"stats"}', path=paths[0])[0]["ok"])
+                proc.send_signal(signal.SIGTERM)
+                self.assertEqual(note.recv(100), b"STOPPING=1")
+                self.assertEqual(proc.wait(10), 0)
+                for p in paths:  # they are the manager's
+                    self.assertTrue(os.path.exists(p))
+            finally:
+                proc.kill()
+                proc.wait()
+                proc.stderr.close()
+                note.close()
+                for fd in fds:
+                    os.close(fd + 100)
+                for s in socks:
+                    s.close()
+                for name in os.listdir(d):
+                    os.unlink(os.path.join(d, name))
+
+    def test_activation_refuses_other_descriptors(self):
+        done = self.w.run(["bash", "-c", 'exec 3</dev/null; export LISTEN_PID=$$; exec "$@"',
+                           "bash", self.w.sbx, "serve", "--no-config"],
+                          env=dict(self.w.env(), LISTEN_FDS="1"))
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("no listening unix socket", done.stderr)
+
+    def test_mistyped(self):
+        for argv in (["extra"], ["--dir"], ["--socket", "x"], ["--fs", "off"]):
+            done = self.w.run([self.w.sbx, "serve", "--no-config", *argv])
+            self.assertEqual(done.returncode, 64, done.stderr)
+        for argv in (["-a", "*.com"], ["-p", "/nonexistent"], ["--audit", "/nonexistent/x"]):
+            done = self.w.run([self.w.sbx, "serve", "--no-config", "--dir", self.new_dir(), *argv])
+            self.assertEqual(done.returncode, 125, done.stderr)
+
+
+class Confinement(ServeCase):
+    def test_server_is_confined(self):
+        with self.serve(ALLOW) as server:
+            self.stats()  # it answers when all is done
+            with open("/proc/%d/status" % server.pid, encoding="utf-8") as f:
+                status = dict(x.split(":", 1) for x in f)
+            self.assertEqual(status["NoNewPrivs"].strip(), "1")
+            self.assertEqual(status["Seccomp"].strip(), "2")
+            self.assertEqual(self.curl(*DIRECT, "https://good.example/").stdout, HELLO)
+            self.assertEqual(self.curl("http://%s/" % v4(1), sandbox=BWRAP).returncode, 0)
+
+
+if __name__ == "__main__":
+    main()
