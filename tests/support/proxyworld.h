@@ -197,6 +197,9 @@ static inline void world_hosts(struct world *w)
 	close(fd);
 }
 
+/* The proxy that the next world must go through, or NULL. */
+static const struct upstreams *world_upstreams;
+
 static inline struct world *world_start(void)
 {
 	/* Nobody answers there: names outside the hosts file fail. */
@@ -208,6 +211,7 @@ static inline struct world *world_start(void)
 				      .ask = world_ask,
 				      .ask_cancel = world_ask_cancel,
 				      .name = world_name,
+				      .upstream = world_upstreams,
 				      .arg = w };
 	struct error err = { 0 };
 	int fd;
