@@ -112,11 +112,14 @@ static void draw(struct approvals *a, bool fresh)
 	if (!a->tty || a->nopen == 0)
 		return;
 	erase(a);
-	a->lines = card_format(&a->open[0].q, &style, a->nopen - 1, asking_now(), &a->keys, text);
+	a->lines = card_format(&a->open[0].q, &style, a->nopen - 1, asking_now(), text);
 	(void)fputs(text, stdout);
 	(void)fflush(stdout);
 	if (fresh) /* what was typed for something else is no answer */
 		(void)tcflush(STDIN_FILENO, TCIFLUSH);
+	card_input(&a->open[0].q, &style, &a->keys, text);
+	(void)fputs(text, stdout);
+	(void)fflush(stdout);
 }
 
 /* A line above the card. */

@@ -150,7 +150,7 @@ static bool judge(int status, const char *text, size_t len, struct prompt_answer
 	*out = (struct prompt_answer){ .scope = PROMPT_ONCE };
 	if (!WIFEXITED(status) || WEXITSTATUS(status) > 1 || len >= OUTPUT_MAX)
 		return false;
-	while (len && strchr(" \t\r\n", text[len - 1]))
+	while (len && memchr(" \t\r\n", text[len - 1], 4))
 		len--;
 	out->allow = WEXITSTATUS(status) == 0;
 	if (len == 0)

@@ -324,9 +324,8 @@ static void who_cb(void *arg, uint64_t id, const struct who *w)
 	if (!item || item->announced)
 		return;
 	item->q.pid = (uint64_t)w->pid;
-	/* Escaped in the helper; once more, should the helper be somebody else by now. */
-	(void)log_escape(item->q.program, sizeof(item->q.program), w->chain, strlen(w->chain));
-	(void)log_escape(item->q.argv, sizeof(item->q.argv), w->argv, strlen(w->argv));
+	(void)snprintf(item->q.program, sizeof(item->q.program), "%s", w->chain);
+	(void)snprintf(item->q.argv, sizeof(item->q.argv), "%s", w->argv);
 	announce(item);
 }
 

@@ -197,7 +197,7 @@ static void put_input(struct card *c, const struct question *q, const struct key
 }
 
 unsigned card_format(const struct question *q, const struct card_style *style, size_t more,
-		     uint64_t now, const struct keys *k, char out[CARD_MAX])
+		     uint64_t now, char out[CARD_MAX])
 {
 	struct card c = start(style, out);
 
@@ -218,7 +218,6 @@ unsigned card_format(const struct question *q, const struct card_style *style, s
 	put_field(&c, "project", q->project);
 	put_state(&c, q, more, now);
 	line(&c);
-	put_input(&c, q, k);
 	return c.lines;
 }
 

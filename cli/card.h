@@ -27,16 +27,16 @@ struct card_style {
 struct card_style card_style(int fd);
 
 /**
- * card_format() - the question, and below it the line where one types
+ * card_format() - the question, to be followed by card_input()
  * @more: how many other questions are open
- * @out: lines that end in "\r\n", but for the last
+ * @out: lines that end in "\r\n"
  *
- * No line is wider than the terminal. Return: how many lines, the last included.
+ * No line is wider than the terminal. Return: how many lines, that of card_input() included.
  */
 unsigned card_format(const struct question *q, const struct card_style *style, size_t more,
-		     uint64_t now, const struct keys *k, char out[CARD_MAX]);
+		     uint64_t now, char out[CARD_MAX]);
 
-/** card_input() - the last line alone. */
+/** card_input() - the line where one types, without its end. */
 void card_input(const struct question *q, const struct card_style *style, const struct keys *k,
 		char out[CARD_MAX]);
 

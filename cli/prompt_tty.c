@@ -111,7 +111,11 @@ static void erase(struct prompt_tty *t, const struct card_style *style)
 	t->lines = 0;
 }
 
-static void draw(struct prompt_tty *t)
+/*
+ * @fresh: what was typed until now was meant for something else, and goes. Whoever answers has seen
+ * the last line, so the flush comes right before that.
+ */
+static void draw(struct prompt_tty *t, bool fresh)
 {
 	const struct card_style style = card_style(t->fd);
 	char text[CARD_MAX];
@@ -122,7 +126,11 @@ static void draw(struct prompt_tty *t)
 	if (first)
 		put(t, style.colour ? "\033[0m\017\033[?25h\r\n" : "\r\n");
 	t->lines = card_format(t->question, &style, asking_open_count(t->asking) - 1, asking_now(),
-			       &t->keys, text);
+			       text);
+	put(t, text);
+	if (fresh)
+		(void)tcflush(t->fd, TCIFLUSH);
+	card_input(t->question, &style, &t->keys, text);
 	put(t, text);
 }
 
@@ -175,8 +183,7 @@ static void show(struct prompt_tty *t)
 {
 	if (!in_foreground(t->fd) || (!t->owned && !take_modes(t)))
 		return;
-	draw(t);
-	(void)tcflush(t->fd, TCIFLUSH);
+	draw(t, true);
 	(void)event_add(&t->key, NULL);
 }
 
@@ -212,7 +219,7 @@ static void tty_open(void *self, const struct question *q)
 	if (!t->question)
 		begin(t, q);
 	else if (t->owned && is_alone(t))
-		draw(t);
+		draw(t, false);
 }
 
 static void tty_change(void *self, const struct question *q)
@@ -220,7 +227,7 @@ static void tty_change(void *self, const struct question *q)
 	struct prompt_tty *t = self;
 
 	if (q == t->question && t->owned && is_alone(t))
-		draw(t);
+		draw(t, false);
 }
 
 static void tty_close(void *self, const struct question *q, const char *text)
@@ -271,7 +278,7 @@ static void feed(struct prompt_tty *t, const char *p, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		switch (keys_feed(&t->keys, p[i], t->question->wide[0], &a)) {
 		case KEYS_UNKNOWN:
-			draw(t);
+			draw(t, false);
 			break;
 		case KEYS_MORE:
 			draw_input(t);
@@ -311,7 +318,7 @@ static void tick_cb(evutil_socket_t fd, short what, void *arg)
 	if (!t->owned || !event_pending(&t->key, EV_READ, NULL))
 		show(t);
 	else if (is_alone(t) && in_foreground(t->fd) && card_style(t->fd).colour)
-		draw(t);
+		draw(t, false);
 }
 
 static void resize_cb(evutil_socket_t sig, short what, void *arg)
@@ -324,7 +331,7 @@ static void resize_cb(evutil_socket_t sig, short what, void *arg)
 	/* Lines may have wrapped: where the card begins is not known any more. */
 	put(t, is_alone(t) && card_style(t->fd).colour ? "\033[H\033[J" : "\r\n");
 	t->lines = 0;
-	draw(t);
+	draw(t, false);
 }
 
 static void tty_free(void *self)

@@ -1,0 +1,849 @@
+#!/usr/bin/python3
+"""Asking about unknown hosts: at a terminal, by a program, on the control socket; and memory."""
+import contextlib
+import fcntl
+import glob
+import json
+import os
+import re
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from world import WorldCase, main  # noqa: E402
+
+URL = "http://good.example/"
+HELLO = "hello from net good.example\n"
+CTTY = ("import fcntl,os,sys,termios\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+        "os.execv(sys.argv[1], sys.argv[1:])\n")
+
+
+class Terminal:
+    """sbx-net run with a controlling terminal of its own."""
+
+    def __init__(self, w, options, command, cols=80, rows=30, **kw):
+        self.master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+        self.before = termios.tcgetattr(slave)
+        env = dict(w.env(), TERM=kw.pop("term", "xterm"))
+        env.update(kw.pop("env", {}))
+        argv = [w.sbx, "run", "--no-config", *options, "--", *command]
+        self.proc = w.popen(["/usr/bin/python3", "-c", CTTY, *argv], env=env, stdin=slave,
+                            stdout=kw.pop("stdout", slave), stderr=kw.pop("stderr", slave), **kw)
+        self.slave = slave
+        self.text = ""
+
+    def pump(self, seconds):
+        ready, _, _ = select.select([self.master], [], [], seconds)
+        if not ready:
+            return False
+        try:
+            data = os.read(self.master, 65536)
+        except OSError:
+            return False
+        self.text += data.decode("utf-8", "replace")
+        return bool(data)
+
+    def plain(self):
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x0f|\r", "", self.text)
+
+    def expect(self, what, seconds=20):
+        """Wait until the text, without colours, contains what; returns it and forgets it."""
+        end = time.monotonic() + seconds
+        while what not in self.plain():
+            if time.monotonic() > end or (not self.pump(0.2) and self.proc.poll() is not None
+                                          and not self.pump(0.1) and what not in self.plain()):
+                raise AssertionError("no %r in %r" % (what, self.plain()))
+        seen = self.plain()
+        self.text = ""
+        return seen
+
+    def send(self, keys):
+        os.write(self.master, keys.encode())
+
+    def resize(self, cols, rows=30):
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def modes(self):
+        return termios.tcgetattr(self.slave)
+
+    def wait(self, seconds=20):
+        end = time.monotonic() + seconds
+        while self.proc.poll() is None:
+            if time.monotonic() > end:
+                os.killpg(self.proc.pid, signal.SIGKILL)
+                raise AssertionError("still runs: %r" % self.plain())
+            self.pump(0.1)
+        while self.pump(0.05):
+            pass
+        return self.proc.returncode
+
+    def close(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.proc.pid, signal.SIGKILL)
+        self.proc.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+
+class Control:
+    """A client of the control socket; the world's directories are the test's too."""
+
+    def __init__(self, path):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(20)
+        self.sock.connect(path)
+        self.file = self.sock.makefile("r", encoding="utf-8")
+        self.hello = self.read()
+
+    def read(self):
+        line = self.file.readline()
+        return json.loads(line) if line else None
+
+    def say(self, **kw):
+        self.sock.sendall(json.dumps(kw).encode() + b"\n")
+
+    def event(self, name):
+        """The next event or reply of that name."""
+        while True:
+            got = self.read()
+            if got is None or name in (got.get("event"), got.get("reply")):
+                return got
+
+    def close(self):
+        self.file.close()
+        self.sock.close()
+
+
+class AskCase(WorldCase):
+    def setUp(self):
+        self.forget()
+        self.addCleanup(self.forget)
+
+    def forget(self):
+        self.w.run(["rm", "-rf", self.state()], cwd="/")
+
+    def state(self, *names):
+        return os.path.join(self.w.home, ".local/state/sbx-net", *names)
+
+    def terminal(self, options, command, **kw):
+        t = Terminal(self.w, options, command, **kw)
+        self.addCleanup(t.close)
+        return t
+
+    def as_user(self):
+        """The files of the made user are closed to others; the tests are root, which may."""
+        return self.w.uid
+
+    def curl(self, *args):
+        return self.w.curl_argv(*args)
+
+    def script(self, name, body):
+        path = os.path.join(self.w.ws, name)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\n" + body)
+        os.chmod(path, 0o755)
+        return path
+
+    def grants(self, *args):
+        return self.w.run([self.w.sbx, "grants", *args])
+
+
+class AtTheTerminal(AskCase):
+    def test_allow_once(self):
+        o = self.w.oracle()
+        t = self.terminal(["--ask", "tty"], self.curl(URL))
+        seen = t.expect(" > ")
+        self.assertIn("good.example:80", seen)
+        self.assertIn("curl wants to reach", seen)
+        self.assertIn("1 connection;", seen)
+        self.assertQuiet(o)  # held: no query, no connection
+        t.send("ao")
+        self.assertEqual(t.wait(), 0)
+        self.assertIn("hello from net good.example", t.plain())
+        self.assertEqual(t.modes(), t.before)
+        self.assertFalse(os.path.exists(self.state("answers")))
+
+    def test_deny_once(self):
+        o = self.w.oracle()
+        t = self.terminal(["--ask", "tty"], self.curl("-f", URL))
+        t.expect(" > ")
+        t.send("d")
+        t.expect("deny once")
+        t.send("o")
+        self.assertEqual(t.wait(), 22)
+        self.assertIn("the answer was no", t.plain())
+        self.assertQuiet(o)
+        self.assertEqual(t.modes(), t.before)
+
+    def test_auto_asks_at_a_terminal_and_nobody_elsewhere(self):
+        t = self.terminal([], self.curl(URL))
+        t.expect(" > ")
+        t.send("ao")
+        self.assertEqual(t.wait(), 0)
+        done = self.w.sbx_run(["--ask", "auto"], self.curl("-f", URL))
+        self.assertEqual(done.returncode, 22)
+        self.assertIn("not on the allow list", done.stderr)
+        done = self.w.sbx_run(["--ask", "tty"], ["true"])
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("no terminal", done.stderr)
+
+    def test_one_question_for_many_connections(self):
+        many = "for i in $(seq 20); do curl -sS --max-time 20 %s & done; wait" % URL
+        t = self.terminal(["--ask", "tty"], ["sh", "-c", many])
+        t.expect(" > ")
+        for _ in range(60):  # they come in one by one; an unknown key draws anew
+            time.sleep(0.1)
+            t.send("x")
+            if "20 connections;" in t.expect(" > "):
+                break
+        else:
+            self.fail("never 20 connections")
+        t.send("ao")
+        self.assertEqual(t.wait(), 0)
+        self.assertEqual(t.plain().count("hello from net"), 20)
+        self.assertEqual(t.plain().count("sbx-net: allowed"), 1)
+
+    def test_keys_typed_before_are_no_answer(self):
+        t = self.terminal(["--ask", "tty"], ["sh", "-c", "echo ready; sleep 1; " +
+                                             " ".join(self.curl("-f", URL))])
+        t.expect("ready")
+        t.send("aoaoao")
+        t.expect(" > ")
+        self.assertIsNone(t.proc.poll())
+        t.send("do")
+        self.assertEqual(t.wait(), 22)
+        self.assertIn("denied good.example:80 once (tty)", t.plain())
+
+    def test_pasted_text_is_no_answer(self):
+        t = self.terminal(["--ask", "tty"], self.curl("-f", URL))
+        t.expect(" > ")
+        t.send("approval of everything")
+        time.sleep(0.3)
+        self.assertIsNone(t.proc.poll())
+        t.send("do")
+        self.assertEqual(t.wait(), 22)
+
+    def test_time_is_a_no(self):
+        o = self.w.oracle()
+        t = self.terminal(["--ask", "tty", "--ask-timeout", "1"], self.curl("-f", URL))
+        t.expect(" > ")
+        self.assertEqual(t.wait(), 22)
+        self.assertIn("nobody answered in time", t.plain())
+        self.assertQuiet(o)
+        self.assertEqual(t.modes(), t.before)
+
+    def test_withdrawn_when_the_client_goes(self):
+        t = self.terminal(["--ask", "tty"],
+                          ["sh", "-c", "curl -sS --max-time 1 %s; echo over" % URL])
+        t.expect(" > ")
+        t.expect("over")
+        self.assertEqual(t.wait(), 0)
+        self.assertEqual(t.modes(), t.before)
+
+    def test_run_answer_holds_for_the_run_and_its_port(self):
+        t = self.terminal(["--ask", "tty"], ["sh", "-c", "curl -sS %s; curl -sS %s; "
+                                             "curl -sS --max-time 20 http://good.example:8080/"
+                                             % (URL, URL)])
+        t.expect(" > ")
+        t.send("ar")
+        seen = t.expect("then no\n\n  a allow   d deny > ")
+        self.assertEqual(seen.count("hello from net"), 2)
+        self.assertIn("good.example:8080", seen)
+        t.send("dr")
+        t.wait()
+        self.assertFalse(os.path.exists(self.state("answers")))
+
+    def test_escape_goes_back_and_wider_is_on_request(self):
+        t = self.terminal(["--ask", "tty"], ["sh", "-c", "curl -sS http://a.wild.example/; "
+                                             "curl -sS http://i.wild.example/"])
+        t.expect("wider: *.wild.example:80 > ")
+        t.send("d")
+        t.expect("deny once")
+        t.send("\x1b")
+        t.expect(" allow   d deny")
+        t.send("s")
+        t.expect("only this host")
+        t.send("a")
+        t.expect("allow once")
+        t.send("r")
+        self.assertEqual(t.wait(), 0)
+        self.assertIn("allowed *.wild.example:80 for this run", t.plain())
+        self.assertEqual(t.plain().count("wants to reach"), 0)  # the second was covered
+
+    def test_never_wider_for_a_public_suffix(self):
+        t = self.terminal(["--ask", "tty"], self.curl(URL))
+        seen = t.expect(" > ")
+        self.assertNotIn("wider", seen)  # *.example is everybody's
+        t.send("sdo")
+        self.assertEqual(t.wait(), 0)
+        self.assertIn("denied good.example:80 once", t.plain())
+
+    def test_resize_draws_anew(self):
+        t = self.terminal(["--ask", "tty"], self.curl(URL))
+        t.expect(" > ")
+        t.resize(50)
+        seen = t.expect(" > ")
+        self.assertIn("good.example:80", seen)
+        self.assertTrue(all(len(x) <= 50 for x in seen.split("\n")), seen)
+        t.send("ao")
+        self.assertEqual(t.wait(), 0)
+
+    def test_command_may_write_meanwhile(self):
+        t = self.terminal(["--ask", "tty"], ["sh", "-c", "(for i in 1 2 3 4 5 6 7 8; do "
+                                             "echo noise $i; sleep 0.1; done) & curl -sS %s; wait"
+                                             % URL])
+        t.expect(" > ")
+        t.send("a")
+        t.expect("allow once")
+        t.send("o")
+        self.assertEqual(t.wait(), 0)
+        self.assertIn("hello from net", t.plain())
+
+    def test_standard_input_is_the_commands(self):
+        t = self.terminal(["--ask", "tty"], ["sh", "-c", "curl -sS %s; cat" % URL])
+        t.expect(" > ")
+        t.send("ao")
+        t.expect("hello from net")
+        t.send("typed\n\x04")
+        self.assertEqual(t.wait(), 0)
+        self.assertIn("typed", t.plain())
+
+    def test_signals_leave_the_terminal_as_it_was(self):
+        for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(sig):
+                t = self.terminal(["--ask", "tty"], self.curl(URL))
+                t.expect(" > ")
+                self.assertNotEqual(t.modes(), t.before)
+                if sig == signal.SIGINT:
+                    t.send("\x03")
+                else:
+                    os.kill(t.proc.pid, sig)
+                if sig == signal.SIGHUP:  # reads the policy again, and asks on
+                    t.send("do")
+                    self.assertEqual(t.wait(), 0)
+                else:
+                    self.assertEqual(t.wait(), 128 + sig)
+                self.assertEqual(t.modes(), t.before)
+
+    def test_stop_gives_the_terminal_back(self):
+        t = self.terminal(["--ask", "tty"], self.curl(URL))
+        t.expect(" > ")
+        os.kill(t.proc.pid, signal.SIGTSTP)
+        _, status = os.waitpid(t.proc.pid, os.WUNTRACED)
+        self.assertTrue(os.WIFSTOPPED(status))
+        self.assertEqual(t.modes(), t.before)
+        t.text = ""
+        os.kill(t.proc.pid, signal.SIGCONT)
+        t.expect(" > ")
+        t.send("ao")
+        self.assertEqual(t.wait(), 0)
+        self.assertEqual(t.modes(), t.before)
+
+    def test_hostile_arguments_are_shown_escaped(self):
+        t = self.terminal(["--ask", "tty"],
+                          ["/usr/bin/python3", "-c", "import os; os.execv('/usr/bin/curl', "
+                           "['x\\33[2Jy\\nz\\x9b', '-sS', '%s'])" % URL])
+        while " > " not in t.plain():
+            self.assertTrue(t.pump(20))
+        self.assertNotIn("\x1b[2J", t.text)
+        self.assertNotIn("\x9b", t.text)
+        self.assertIn("x\\x1b[2Jy\\x0az\\xc2\\x9b -sS http", t.plain())
+        t.send("do")
+        self.assertEqual(t.wait(), 0)
+
+    def test_dumb_terminal(self):
+        t = self.terminal(["--ask", "tty"], self.curl(URL), term="dumb")
+        t.expect(" > ")
+        self.assertNotIn("\x1b", t.text)
+        t.send("ao")
+        self.assertEqual(t.wait(), 0)
+        self.assertNotIn("\x1b", t.text)
+
+
+class NeverAsked(AskCase):
+    def test_what_is_refused_without_a_question(self):
+        asked = os.path.join(self.w.ws, "asked")
+        ask = self.script("tell.sh", "cat >>%s\nexit 0\n" % asked)
+        rows = [(["-d", "good.example"], URL, "denied"),
+                (["--strict"], URL, "strict"),
+                (["--only", "other.example"], URL, "own list"),
+                ([], "http://localhost/", "this machine"),
+                ([], "http://127.0.0.2:9/", None),
+                ([], "http://metadata.google.internal/", "metadata"),
+                ([], "http://169.254.169.254/", "metadata")]
+        for options, url, why in rows:
+            with self.subTest(url, options=options):
+                o = self.w.oracle()
+                done = self.w.sbx_run(["--ask", "exec:" + ask, *options],
+                                      self.curl("-f", "--noproxy", "", url))
+                self.assertNotEqual(done.returncode, 0)
+                if why:
+                    self.assertIn(why, done.stderr)
+                self.assertFalse(os.path.exists(asked))
+                self.assertQuiet(o)
+        done = self.w.sbx_run(["--ask", "exec:" + ask], self.curl(URL))  # the twin
+        self.assertEqual(done.stdout, HELLO, done.stderr)
+        self.assertTrue(os.path.exists(asked))
+        os.unlink(asked)
+
+    def test_an_allowed_name_is_not_asked_about(self):
+        done = self.w.sbx_run(["--ask", "exec:/bin/false", "-a", "good.example"], self.curl(URL))
+        self.assertEqual(done.stdout, HELLO, done.stderr)
+
+    def test_yes_to_a_name_opens_no_private_address(self):
+        o = self.w.oracle()
+        done = self.w.sbx_run(["--ask", "exec:/bin/true"], self.curl("-f", "http://lo4.example/"))
+        self.assertEqual(done.returncode, 22)
+        self.assertIn("this machine", done.stderr)
+        self.assertEqual(o.accepts(), [])
+
+
+class ByProgram(AskCase):
+    def fetch(self, body, *options):
+        return self.w.sbx_run(["--ask", "exec:" + self.script("ask.sh", body), *options],
+                              self.curl("-f", URL))
+
+    def test_answers(self):
+        rows = [("exit 0", True), ("exit 1", False), ("echo allow", True), ("echo deny", False),
+                ("echo allow run", True), ("echo yes once", True), ("echo no", False),
+                ("echo '{\"verdict\":\"allow\",\"scope\":\"run\"}'", True),
+                ("echo '{\"verdict\":\"deny\"}'", False)]
+        for body, allowed in rows:
+            with self.subTest(body):
+                o = self.w.oracle()
+                done = self.fetch(body)
+                self.assertEqual(done.stdout, HELLO if allowed else "", done.stderr)
+                if not allowed:
+                    self.assertIn("the answer was no", done.stderr)
+                    self.assertQuiet(o)
+
+    def test_no_answer_is_a_no(self):
+        rows = ["echo garbage", "exit 2", "kill -9 $$", "echo allow; exit 1", "echo allow allow",
+                "echo allow run wide wide", "echo '{\"verdict\":\"allow\"'", "echo '{}'",
+                "echo '{\"verdict\":\"allow\",\"verdict\":\"deny\"}'", "echo allow wide",
+                "head -c 5000 /dev/zero | tr '\\0' ' '; echo allow", "echo allow 9999d",
+                "printf 'allow\\0'"]
+        for body in rows:
+            with self.subTest(body):
+                o = self.w.oracle()
+                done = self.fetch(body)
+                self.assertEqual(done.stdout, "", done.stderr)
+                self.assertIn("refused good.example:80", done.stderr)
+                self.assertQuiet(o)
+        done = self.w.sbx_run(["--ask", "exec:/nonexistent"], self.curl("-f", URL))
+        self.assertEqual(done.returncode, 22)
+
+    def test_one_that_hangs_is_killed(self):
+        o = self.w.oracle()
+        done = self.fetch("sleep 4712 & sleep 4712", "--ask-timeout", "1")
+        self.assertEqual(done.stdout, "")
+        self.assertIn("nobody answered in time", done.stderr)
+        self.assertQuiet(o)
+        self.assertEqual(self.w.processes_with("sleep 4712"), {})
+
+    def test_what_it_is_told(self):
+        told = os.path.join(self.w.ws, "told")
+        done = self.fetch("cat >%s\necho \"$1\" >>%s" % (told, told))
+        self.assertEqual(done.stdout, HELLO, done.stderr)
+        with open(told, encoding="utf-8") as f:
+            question, words = f.read().splitlines()
+        q = json.loads(question)
+        self.assertEqual((q["target"], q["via"], q["wide"]), ("good.example:80", "http", ""))
+        self.assertEqual((q["program"], q["waiting"]), ("curl", 1))
+        self.assertIn("curl -sS", q["argv"])
+        self.assertEqual(q["project"], self.w.ws)
+        self.assertEqual(words, "May curl reach good.example:80?")
+        os.unlink(told)
+
+    def test_who_asks_with_parents_and_captured(self):
+        told = os.path.join(self.w.ws, "told")
+        ask = self.script("ask.sh", "cat >%s" % told)
+        rows = [(["sh", "-c", "env sh -c 'curl -sS %s; true'; true" % URL], "sh > sh > curl"),
+                (["sh", "-c", "curl -sS --noproxy '*' %s; true" % URL], "sh > curl")]
+        for command, chain in rows:
+            with self.subTest(chain):
+                done = self.w.sbx_run(["--ask", "exec:" + ask], command)
+                self.assertEqual(done.stdout, HELLO, done.stderr)
+                with open(told, encoding="utf-8") as f:
+                    q = json.load(f)
+                self.assertIn(q["program"], (chain, chain.replace("sh > sh", "sh")))
+                self.assertGreater(q["pid"], 1)
+        self.assertEqual(q["via"], "capture")
+        os.unlink(told)
+
+    def test_it_runs_outside(self):
+        path = os.path.join(self.w.home, "outside")
+        done = self.fetch("touch %s; exit 1" % path)
+        self.assertEqual(done.returncode, 22)
+        self.assertTrue(os.path.exists(path))
+        os.unlink(path)
+
+    def test_audit_says_who_answered(self):
+        audit = os.path.join(self.w.ws, "audit.jsonl")
+        ask = self.script("ask.sh", "echo allow run")
+        done = self.w.sbx_run(["--ask", "exec:" + ask, "--audit", audit], self.curl(URL))
+        self.assertEqual(done.stdout, HELLO, done.stderr)
+        with open(audit, encoding="utf-8") as f:
+            lines = [json.loads(x) for x in f]
+        answer = [x for x in lines if x["event"] == "answer"]
+        self.assertEqual(len(answer), 1)
+        self.assertEqual((answer[0]["verdict"], answer[0]["scope"], answer[0]["program"]),
+                         ("allow", "run", "curl"))
+        self.assertEqual(answer[0]["by"], ("exec:" + ask)[:63])
+        decision = [x for x in lines if x["event"] == "decision"]
+        self.assertEqual(decision[0]["verdict"], "allow")
+        self.assertEqual(decision[0]["by"], answer[0]["by"])
+        os.unlink(audit)
+
+
+class ByControl(AskCase):
+    def start(self, options=(), command=None):
+        proc = self.w.popen(self.w.sbx_argv(["--ask", "control", *options],
+                                            command or self.curl("-f", URL)),
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+        self.addCleanup(self.end, proc)
+        return proc
+
+    def end(self, proc):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(proc.pid, signal.SIGKILL)
+        if proc.stdout and not proc.stdout.closed:
+            proc.communicate()
+
+    def socket_path(self):
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            found = glob.glob(self.state("run", "*.sock"))
+            if found:
+                return found[0]
+            time.sleep(0.02)
+        raise AssertionError("no control socket")
+
+    def connect(self):
+        """As the made user: only the run's own user is let in."""
+        path = self.socket_path()
+        box = []
+
+        def body():
+            libc_setfsuid = __import__("ctypes").CDLL(None)
+            libc_setfsuid.syscall(117, -1, self.w.uid, -1)  # setresuid of this thread alone
+            try:
+                box.append(Control(path))
+            except OSError as e:
+                box.append(e)
+        t = threading.Thread(target=body)
+        t.start()
+        t.join()
+        if isinstance(box[0], Exception):
+            raise box[0]
+        self.addCleanup(box[0].close)
+        return box[0]
+
+    def subscribed(self):
+        c = self.connect()
+        c.say(op="subscribe")
+        self.assertTrue(c.event("subscribe")["ok"])
+        return c
+
+    def test_allow_and_deny(self):
+        for verdict, allowed in (("allow", True), ("deny", False)):
+            with self.subTest(verdict):
+                o = self.w.oracle()
+                proc = self.start()
+                c = self.subscribed()
+                self.assertEqual(c.hello["event"], "hello")
+                q = c.event("question")
+                self.assertEqual(q["target"], "good.example:80")
+                self.assertQuiet(o)
+                c.say(op="answer", id=q["id"], verdict=verdict, by="tester")
+                self.assertTrue(c.event("closed")["text"].endswith("(control:tester)"))
+                out, err = proc.communicate(timeout=20)
+                self.assertEqual(out, HELLO if allowed else "", err)
+                self.assertEqual(glob.glob(self.state("run", "*")), [])
+
+    def test_first_answer_wins(self):
+        proc = self.start()
+        first, second = self.subscribed(), self.subscribed()
+        q = first.event("question")
+        self.assertEqual(second.event("question")["id"], q["id"])
+        first.say(op="answer", id=q["id"], verdict="deny")
+        self.assertTrue(first.event("answer")["ok"])
+        second.say(op="answer", id=q["id"], verdict="allow")
+        self.assertFalse(second.event("answer")["ok"])
+        out, err = proc.communicate(timeout=20)
+        self.assertEqual(out, "", err)
+        self.assertIn("the answer was no", err)
+
+    def test_malformed(self):
+        o = self.w.oracle()
+        proc = self.start()
+        c = self.subscribed()
+        q = c.event("question")
+        c.sock.sendall(b"garbage\n")
+        self.assertFalse(c.event("error")["ok"])
+        c.say(op="answer", id=q["id"] + 1, verdict="allow")
+        self.assertFalse(c.event("answer")["ok"])
+        self.assertIsNone(proc.poll())  # neither was an answer to this question
+        c.say(op="answer", id=q["id"], verdict="perhaps")
+        self.assertFalse(c.event("answer")["ok"])
+        out, err = proc.communicate(timeout=20)
+        self.assertEqual(out, "", err)
+        self.assertQuiet(o)
+
+    def test_lost_client_is_a_no(self):
+        o = self.w.oracle()
+        proc = self.start()
+        c = self.subscribed()
+        c.event("question")
+        c.close()
+        out, err = proc.communicate(timeout=20)
+        self.assertEqual(out, "", err)
+        self.assertIn("refused good.example:80", err)
+        self.assertQuiet(o)
+
+    def test_nobody_comes(self):
+        proc = self.start(["--ask-timeout", "1"])
+        out, err = proc.communicate(timeout=20)
+        self.assertEqual(out, "")
+        self.assertIn("answer with: sbx-net approvals", err)
+        self.assertIn("nobody answered in time", err)
+
+    def test_list_and_explain(self):
+        proc = self.start(["-a", "other.example", "-d", "evil.example"])
+        c = self.subscribed()
+        q = c.event("question")
+        c.say(op="list")
+        self.assertEqual(c.event("question")["id"], q["id"])
+        self.assertTrue(c.event("list")["ok"])
+        for target, verdict in (("other.example:80", "allow"), ("evil.example:80", "deny"),
+                                ("good.example:80", "ask"), ("localhost:80", "deny")):
+            c.say(op="explain", target=target)
+            self.assertEqual(c.event("explain")["verdict"], verdict)
+        c.say(op="answer", id=q["id"], verdict="deny")
+        proc.communicate(timeout=20)
+
+    def test_long_lines_and_many_clients(self):
+        proc = self.start()
+        c = self.subscribed()
+        q = c.event("question")
+        bad = self.connect()
+        bad.sock.sendall(b"x" * 5000)
+        with contextlib.suppress(ConnectionResetError):
+            self.assertIsNone(bad.read())
+        more = [self.connect() for _ in range(15)]
+        self.assertTrue(all(m.hello for m in more))
+        with contextlib.suppress(OSError):
+            self.assertIsNone(self.connect().hello)
+        c.say(op="answer", id=q["id"], verdict="allow")
+        out, err = proc.communicate(timeout=20)
+        self.assertEqual(out, HELLO, err)
+
+    def test_only_the_user_gets_in(self):
+        self.start()
+        path = self.socket_path()
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        self.assertEqual(os.stat(os.path.dirname(path)).st_mode & 0o777, 0o700)
+        other = socket.socket(socket.AF_UNIX)
+        other.settimeout(20)
+        other.connect(path)  # root passes the mode, and is not the run's user
+        self.assertEqual(other.recv(100), b"")
+        other.close()
+        self.assertTrue(self.connect().hello)
+
+    def test_the_command_cannot_reach_it(self):
+        probe = ("import glob,socket,sys\n"
+                 "found=glob.glob(%r)\n"
+                 "for p in found + [sys.argv[1]]:\n"
+                 " try:\n"
+                 "  s=socket.socket(socket.AF_UNIX); s.connect(p); print('REACHED', p)\n"
+                 " except OSError as e: print('no', e.errno)\n" % self.state("run", "*"))
+        box = {}
+
+        def later():
+            box["path"] = self.socket_path()
+        t = threading.Thread(target=later)
+        t.start()
+        waits = self.start(command=["sh", "-c", "curl -sS %s" % URL])
+        t.join()
+        options = [["--ask", "control"]]
+        if self.w.has("--fs") and self.w.has("--allow-unix-sockets"):
+            options.append(["--ask", "control", "--fs", "off", "--allow-unix-sockets"])
+        for opts in options:
+            with self.subTest(opts):
+                done = self.w.sbx_run(opts, ["/usr/bin/python3", "-c", probe, box["path"]])
+                self.assertNotIn("REACHED", done.stdout)
+                self.assertIn("no ", done.stdout, done.stderr)
+        c = self.subscribed()  # the twin: from outside it is there
+        c.say(op="answer", id=c.event("question")["id"], verdict="deny")
+        waits.communicate(timeout=20)
+
+    def test_stale_sockets_are_removed(self):
+        proc = self.start()
+        path = self.socket_path()
+        os.killpg(proc.pid, signal.SIGKILL)
+        proc.communicate()
+        self.assertTrue(os.path.exists(path))
+        proc = self.start()
+        for _ in range(500):
+            found = glob.glob(self.state("run", "*.sock"))
+            if found and path not in found:
+                break
+            time.sleep(0.02)
+        self.assertNotIn(path, glob.glob(self.state("run", "*.sock")))
+
+    def test_approvals_prints_and_answers(self):
+        proc = self.start()
+        self.socket_path()
+        done = self.w.popen([self.w.sbx, "approvals"], stdout=subprocess.PIPE, encoding="utf-8")
+        line = done.stdout.readline()
+        self.assertIn("good.example:80", line)
+        done.kill()
+        done.communicate()
+        out, err = proc.communicate(timeout=20)  # its only client was lost
+        self.assertEqual(out, "", err)
+        master, slave = os.openpty()
+        self.addCleanup(os.close, master)
+        self.addCleanup(os.close, slave)
+        proc = self.start()
+        self.socket_path()
+        before = termios.tcgetattr(slave)
+        client = self.w.popen([self.w.sbx, "approvals"], stdin=slave, stdout=slave)
+        seen = b""
+        while b" > " not in seen:
+            seen += os.read(master, 65536)
+        self.assertIn(b"good.example:80", seen)
+        os.write(master, b"ao")
+        out, err = proc.communicate(timeout=20)
+        self.assertEqual(out, HELLO, err)
+        self.assertEqual(client.wait(timeout=20), 0)
+        self.assertEqual(termios.tcgetattr(slave), before)
+        done = self.w.run([self.w.sbx, "approvals"])
+        self.assertEqual(done.returncode, 1)
+
+
+class Memory(AskCase):
+    def fetch(self, body, *options, **kw):
+        """Whether the page came, with a program that answers so; None: nobody is asked."""
+        ask = "never" if body is None else "exec:" + self.script("mem.sh", body)
+        done = self.w.sbx_run(["--ask", ask, *options], self.curl("-f", URL), **kw)
+        return done.stdout == HELLO
+
+    def test_forever(self):
+        self.assertTrue(self.fetch("echo allow forever"))
+        self.assertTrue(self.fetch("exit 1"))
+        self.assertTrue(self.fetch(None))
+        self.assertTrue(self.fetch(None, cwd=self.w.home))
+        with open(self.state("answers"), encoding="utf-8") as f:
+            stored = json.loads(f.read())
+        self.assertEqual((stored["pattern"], stored["verdict"], stored["project"]),
+                         ("good.example:80", "allow", "*"))
+        self.assertEqual(os.stat(self.state("answers")).st_mode & 0o777, 0o600)
+
+    def test_never(self):
+        self.assertFalse(self.fetch("echo deny forever"))
+        self.assertFalse(self.fetch("exit 0"))
+        self.assertTrue(self.fetch("exit 0", "-a", "good.example"))  # a list comes first
+
+    def test_project(self):
+        self.assertTrue(self.fetch("echo allow project"))
+        self.assertTrue(self.fetch(None))
+        self.assertFalse(self.fetch(None, cwd=self.w.home))
+
+    def test_only_what_was_asked(self):
+        self.assertTrue(self.fetch("echo allow forever"))
+        for url in ("http://good.example:8080/", "http://other.example/"):
+            done = self.w.sbx_run([], self.curl("-f", url))
+            self.assertNotEqual(done.returncode, 0)
+
+    def test_lists_and_strictness_come_first(self):
+        self.assertTrue(self.fetch("echo allow forever"))
+        for options in (["-d", "good.example"], ["--strict"], ["--only", "other.example"]):
+            with self.subTest(options):
+                self.assertFalse(self.fetch(None, *options))
+        self.assertTrue(self.fetch(None))
+
+    def test_for_a_while(self):
+        self.assertTrue(self.fetch("echo allow 2s"))
+        with open(self.state("answers"), encoding="utf-8") as f:
+            stored = json.loads(f.read())
+        self.assertEqual(stored["until"] - stored["when"], 2)
+        time.sleep(max(0, stored["until"] - time.time()) + 0.1)
+        self.assertFalse(self.fetch(None))
+        self.assertTrue(self.fetch("echo allow 1h"))
+        self.assertTrue(self.fetch(None))
+
+    def test_list_and_revoke(self):
+        self.assertIn("nothing is remembered", self.grants("list").stdout)
+        self.assertTrue(self.fetch("echo allow forever"))
+        self.assertIn("allow good.example:80", self.grants("list").stdout)
+        self.assertEqual(self.grants("revoke", "other.example:80").returncode, 1)
+        self.assertEqual(self.grants("revoke", "good.example:80").returncode, 0)
+        self.assertIn("nothing is remembered", self.grants("list").stdout)
+        self.assertFalse(self.fetch(None))
+        self.assertTrue(self.fetch("echo allow project"))
+        self.assertEqual(self.grants("revoke", "--all").returncode, 0)
+        self.assertFalse(self.fetch(None))
+        for bad in ([], ["list", "x"], ["revoke"], ["revoke", "--al"], ["forget"]):
+            self.assertEqual(self.grants(*bad).returncode, 64)
+
+    def test_revoking_reaches_a_run_under_way(self):
+        self.assertTrue(self.fetch("echo allow forever"))
+        script = "curl -sS %s; touch %s; while [ -e %s ]; do sleep 0.05; done; sleep 0.5; " \
+                 "curl -sS -f %s" % (URL, os.path.join(self.w.ws, "one"),
+                                     os.path.join(self.w.ws, "one"), URL)
+        proc = self.w.popen(self.w.sbx_argv([], ["sh", "-c", script]), stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, encoding="utf-8")
+        while not os.path.exists(os.path.join(self.w.ws, "one")):
+            self.assertIsNone(proc.poll())
+            time.sleep(0.02)
+        self.assertEqual(self.grants("revoke", "--all").returncode, 0)
+        os.unlink(os.path.join(self.w.ws, "one"))
+        out, err = proc.communicate(timeout=20)
+        self.assertEqual((out, proc.returncode), (HELLO, 22), err)
+
+    def test_two_runs_lose_nothing(self):
+        ask = self.script("mem.sh", "echo allow forever")
+        hosts = ["good.example", "other.example", "www.example", "wild.example"]
+        procs = []
+        for host in hosts:
+            ports = "; ".join("curl -s -o /dev/null --max-time 10 http://%s:%d/" % (host, port)
+                              for port in range(9000, 9008))
+            procs.append(self.w.popen(self.w.sbx_argv(["-q", "--ask", "exec:" + ask],
+                                                      ["sh", "-c", ports])))
+        for p in procs:
+            p.wait(timeout=60)
+        with open(self.state("answers"), encoding="utf-8") as f:
+            stored = {json.loads(x)["pattern"] for x in f}
+        self.assertEqual(stored, {"%s:%d" % (h, p) for h in hosts for p in range(9000, 9008)})
+
+    def test_broken_lines_are_kept_and_ignored(self):
+        self.assertTrue(self.fetch("echo allow forever"))
+        with open(self.state("answers"), "a", encoding="utf-8") as f:
+            f.write("{\"pattern\":\"*:80\",\"verdict\":\"allow\"}\nnonsense\n")
+        self.assertTrue(self.fetch(None))
+        done = self.w.sbx_run([], self.curl("-f", "http://other.example/"))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("line 2 of the remembered answers is ignored", done.stderr)
+        self.assertEqual(self.grants("revoke", "--all").returncode, 0)
+        with open(self.state("answers"), encoding="utf-8") as f:
+            self.assertEqual(len(f.read().splitlines()), 2)
+
+    def test_the_command_cannot_write_it(self):
+        self.assertTrue(self.fetch("echo allow forever"))
+        done = self.w.sbx_run([], ["sh", "-c", "cat %s; echo x >>%s; ls %s" % (
+            self.state("answers"), self.state("answers"), self.state())])
+        self.assertNotIn("good.example", done.stdout)
+        with open(self.state("answers"), encoding="utf-8") as f:
+            self.assertEqual(len(f.read().splitlines()), 1)
+
+
+if __name__ == "__main__":
+    main()
