@@ -22,6 +22,7 @@
 #include "cli/lockdown.h"
 #include "cli/options.h"
 #include "cli/outside.h"
+#include "cli/privsock.h"
 #include "cli/publish.h"
 #include "cli/refusals.h"
 #include "cli/selfpath.h"
@@ -36,7 +37,7 @@
 /* One run. Everything is released by run_clear(), whatever had been made. */
 struct run {
 	struct run_options options;
-	char *cwd;
+	char *cwd, *serve_dir;
 	struct gate *gate;
 	struct asking *asking;
 	char **env;
@@ -62,6 +63,7 @@ static void run_clear(struct run *r)
 	for (size_t i = 0; i < r->npaths; i++)
 		free(r->paths[i]);
 	free(r->cwd);
+	free(r->serve_dir);
 	run_options_clear(&r->options);
 }
 
@@ -130,6 +132,27 @@ static enum fs_mode fs_mode(const struct run *r)
 	return r->options.fs;
 }
 
+/*
+ * Places of ours that no grant may reach: saved answers and sockets. Those of serve too, which would
+ * give what serve allows; without a runtime directory they lie where the answers are.
+ */
+static struct path_list private_paths(struct run *r)
+{
+	struct error err;
+	size_t n;
+	const char *const *from = asking_paths(r->asking, &n);
+	const char **v = xcalloc(n + 2, sizeof(*v));
+
+	for (size_t i = 0; i < n; i++)
+		v[i] = from[i];
+	if (getenv("XDG_RUNTIME_DIR"))
+		r->serve_dir = privsock_dir(&err);
+	if (r->serve_dir)
+		v[n++] = r->serve_dir;
+	r->paths[r->npaths++] = v;
+	return (struct path_list){ .v = v, .n = n };
+}
+
 static int start_launcher(struct run *r, struct error *err)
 {
 	const struct run_options *o = &r->options;
@@ -150,7 +173,7 @@ static int start_launcher(struct run *r, struct error *err)
 		.nlimits = o->nlimits,
 	};
 
-	plan.private_paths.v = asking_paths(r->asking, &plan.private_paths.n);
+	plan.private_paths = private_paths(r);
 	for (size_t i = 0; i < sizeof(plan.pin); i++)
 		plan.pin[i] = o->pin[i];
 	gate_plan(r->gate, &plan.net);

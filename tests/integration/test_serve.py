@@ -448,6 +448,17 @@ print("closed")
 
 
 class Confinement(ServeCase):
+    def test_a_run_does_not_see_the_sockets(self):
+        runtime = self.new_dir()
+        os.mkdir(runtime, 0o700)
+        os.chown(runtime, self.w.uid, self.w.uid)
+        look = ["sh", "-c", 'ls "$1"', "sh", runtime + "/sbx-net"]
+        env = dict(self.w.env(), XDG_RUNTIME_DIR=runtime)
+        with self.serve(ALLOW, runtime + "/sbx-net"):
+            done = self.w.sbx_run([], look, env=env)
+            self.assertNotIn("control.sock", done.stdout)
+            self.assertIn("control.sock", self.w.run(look, env=env).stdout)
+
     def test_server_is_confined(self):
         with self.serve(ALLOW) as server:
             self.stats()  # it answers when all is done
