@@ -1,11 +1,15 @@
 #include "cli/capture.h"
 
 #include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "cli/searchlist.h"
 #include "dns/fakeip.h"
 #include "dns/stub.h"
 
@@ -19,9 +23,17 @@ static const uint16_t well_known[] = {
 	9200, 9300, 9418, 9443, 10000, 11211, 11371, 15672, 26257, 27017, 27018, 50051,
 };
 
+#define HELD_MAX 16
+#define HOLD_MS	 200 /* a resolver asks its next question as soon as it has our answer */
+
 struct capture {
 	struct fakeip *names;
 	struct stub *stub;
+	struct searchlist *search;
+	struct hostname
+		held[HELD_MAX]; /* refused, perhaps made up by a resolver: told a little later */
+	size_t nheld;
+	struct event settle;
 	const struct policy *const *policy;
 	proxy_event_cb *event;
 	void *arg;
@@ -43,17 +55,80 @@ size_t capture_ports(const struct policy *p, uint16_t out[CAPTURE_PORTS_MAX])
 	return n;
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static void tell(const struct capture *c, const struct hostname *name, const struct decision *d)
+{
+	const struct target t = { .host = *name, .via = VIA_DNS };
+	struct proxy_event ev = { .kind = PROXY_EVENT_DECISION, .target = &t, .decision = *d };
+
+	c->event(c->arg, &ev);
+}
+
+/* Tells of what was held back and turned out to be nobody's expansion. */
+void capture_settle(struct capture *c)
+{
+	size_t n = c->nheld;
+
+	c->nheld = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct target t = { .host = c->held[i], .via = VIA_DNS };
+		struct decision d;
+
+		if (searchlist_is_expansion(c->search, &c->held[i], now_ms()))
+			continue;
+		policy_decide(*c->policy, &t, &d); /* a reload may have freed the rule */
+		if (d.verdict == VERDICT_DENY)
+			tell(c, &c->held[i], &d);
+	}
+}
+
+static void settle_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	capture_settle(arg);
+}
+
+static void hold(struct capture *c, const struct hostname *name, const struct decision *d)
+{
+	const struct timeval tv = { .tv_usec = HOLD_MS * 1000 };
+
+	if (c->nheld == HELD_MAX) {
+		tell(c, name, d);
+		return;
+	}
+	if (!c->nheld)
+		(void)event_add(&c->settle, &tv);
+	c->held[c->nheld++] = *name;
+}
+
 /* No port is known yet: a name that some port of it is open for, or asked about, gets an address. */
 static enum stub_answer decide_cb(void *arg, const struct hostname *name)
 {
-	const struct capture *c = arg;
+	struct capture *c = arg;
 	const struct target t = { .host = *name, .via = VIA_DNS };
-	struct proxy_event ev = { .kind = PROXY_EVENT_DECISION, .target = &t };
+	enum searchlist_kind kind = searchlist_ask(c->search, name, now_ms());
+	struct decision d;
 
-	policy_decide(*c->policy, &t, &ev.decision);
-	if (ev.decision.verdict != VERDICT_DENY)
+	policy_decide(*c->policy, &t, &d);
+	if (d.verdict != VERDICT_DENY)
 		return STUB_ALLOW;
-	c->event(c->arg, &ev);
+	switch (kind) {
+	case SEARCHLIST_PLAIN:
+		tell(c, name, &d);
+		break;
+	case SEARCHLIST_UNSURE:
+		hold(c, name, &d);
+		break;
+	case SEARCHLIST_MADE_UP:
+		break;
+	}
 	return STUB_DENY;
 }
 
@@ -66,6 +141,8 @@ struct capture *capture_new(struct event_base *base, const struct policy *const 
 	c->event = event;
 	c->arg = arg;
 	c->names = fakeip_new();
+	c->search = searchlist_new("/etc/resolv.conf");
+	(void)evtimer_assign(&c->settle, base, settle_cb, c);
 	c->stub = stub_new(base, c->names, decide_cb, c);
 	return c;
 }
@@ -75,6 +152,8 @@ void capture_free(struct capture *c)
 	if (!c)
 		return;
 	stub_free(c->stub);
+	(void)event_del(&c->settle);
+	searchlist_free(c->search);
 	fakeip_free(c->names);
 	free(c);
 }

@@ -43,6 +43,9 @@ void capture_free(struct capture *c);
  */
 int capture_listen(struct capture *c, enum netns_kind kind, int fd, struct error *err);
 
+/** capture_settle() - tell now of refused names that were held back for a moment. */
+void capture_settle(struct capture *c);
+
 /** capture_name() - the name that an address inside stands for; see proxy_name_cb. */
 bool capture_name(const struct capture *c, const struct addr *dialled, struct hostname *out);
 

@@ -134,8 +134,10 @@ struct reload *gate_reload(const struct gate *g)
 	return g->reload;
 }
 
-const struct refusals *gate_refusals(const struct gate *g)
+const struct refusals *gate_refusals(struct gate *g)
 {
+	if (g->capture)
+		capture_settle(g->capture);
 	return g->refusals;
 }
 

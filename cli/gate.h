@@ -93,6 +93,6 @@ struct session *gate_session(const struct gate *g);
 struct reload *gate_reload(const struct gate *g);
 
 /** gate_refusals() - what was refused so far. */
-const struct refusals *gate_refusals(const struct gate *g);
+const struct refusals *gate_refusals(struct gate *g);
 
 #endif

@@ -54,7 +54,6 @@ enum option_id {
 	OPT_LIMIT,
 	OPT_CHDIR,
 	OPT_AUDIT,
-	OPT_AUDIT_CHAIN,
 	OPT_VIOLATIONS,
 	OPT_EXIT_ON_DENY,
 	OPT_QUIET,
@@ -185,7 +184,6 @@ struct run_options {
 	const char *chdir;
 
 	const char *audit;
-	bool audit_chain;
 	bool violations;
 	bool exit_on_deny;
 	bool quiet;

@@ -1,0 +1,284 @@
+#!/usr/bin/python3
+"""The run's own network: a parent proxy that is the only way out, DNS servers of the settings,
+and the server name that a TLS client asks for (VECTORS Q-080 to Q-087, CONFORMANCE F)."""
+import json
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from world import GATE4, WorldCase, main, setup_world, teardown_world, v4  # noqa: E402
+
+# A proxy with a table of names of its own; logs the first line and the credentials of each request.
+PARENT = r'''
+import json, os, socket, sys, threading
+names, log = json.loads(sys.argv[1]), open(sys.argv[2], "a", buffering=1)
+
+def pump(a, b):
+    try:
+        while (data := a.recv(65536)):
+            b.sendall(data)
+        b.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+
+def both(a, b):
+    t = threading.Thread(target=pump, args=(a, b), daemon=True)
+    t.start()
+    pump(b, a)
+    t.join()
+
+def dial(host, port):
+    return socket.create_connection((names[host], port), timeout=20)
+
+def http(c, data):
+    while b"\r\n\r\n" not in data:
+        data += c.recv(4096)
+    head, rest = data.split(b"\r\n\r\n", 1)
+    lines = head.decode().split("\r\n")
+    auth = [x for x in lines if x.lower().startswith("proxy-authorization:")]
+    log.write(json.dumps([lines[0], auth]) + "\n")
+    method, url, _ = lines[0].split()
+    host = url.split("://")[-1].split("/")[0]
+    host, _, port = host.partition(":")
+    if host not in names:
+        c.sendall(b"HTTP/1.1 502 no\r\nContent-Length: 0\r\n\r\n")
+        return
+    up = dial(host, int(port or 80))
+    if method == "CONNECT":
+        c.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    else:
+        path = "/" + url.split("://")[-1].partition("/")[2]
+        lines[0] = "%s %s HTTP/1.1" % (method, path)
+        up.sendall("\r\n".join(x for x in lines if x not in auth).encode() + b"\r\n\r\n" + rest)
+    both(c, up)
+
+def socks(c, data):
+    c.sendall(b"\5\0")
+    head = c.recv(5, socket.MSG_WAITALL)
+    name = c.recv(head[4], socket.MSG_WAITALL).decode()
+    port = int.from_bytes(c.recv(2, socket.MSG_WAITALL), "big")
+    log.write(json.dumps(["socks %d %s %d" % (head[3], name, port), []]) + "\n")
+    up = dial(name, port)
+    c.sendall(b"\5\0\0\1\0\0\0\0\0\0")
+    both(c, up)
+
+def one(c):
+    try:
+        data = c.recv(1)
+        if data == b"\5":
+            c.recv(2, socket.MSG_WAITALL)
+            socks(c, data)
+        elif data:
+            http(c, data)
+    except (OSError, KeyError, ValueError):
+        pass
+    c.close()
+
+s = socket.create_server(("", int(sys.argv[3])), backlog=64)
+print("ready", flush=True)
+while True:
+    threading.Thread(target=one, args=(s.accept()[0],), daemon=True).start()
+'''
+PORT = 3129
+ONLY = "only.parent.example"  # no DNS server knows it
+TO = "http://%s:%d" % (GATE4, PORT)
+
+
+class Upstream(WorldCase):
+    @classmethod
+    def setUpClass(cls):
+        from world import _world
+        w = _world[0]
+        cls.log = w.path("parent.log")
+        proc = w.daemon(["/usr/bin/python3", "-c", PARENT,
+                         json.dumps({ONLY: v4(1), "good.example": v4(1), "lo4.example": v4(1)}),
+                         cls.log, str(PORT)], w.internet, stdout=subprocess.PIPE)
+        assert proc.stdout.readline() == b"ready\n"
+
+    def setUp(self):
+        open(self.log, "w").close()
+
+    def lines(self):
+        with open(self.log) as f:
+            return [json.loads(x) for x in f]
+
+    def get(self, options, url="http://%s/" % ONLY, *args, **kw):
+        return self.w.curl(["-a", ONLY, *options], "-o", "-", "-k", "-w", "%{http_code}", *args,
+                           url, **kw)
+
+    def test_only_way_out(self):
+        """Without the parent the name does not exist; with it every way in works."""
+        self.assertIn("does not resolve", self.get([]).stdout)
+        ways = {"http": [], "socks5h": ["-x", "socks5h://127.0.0.1:3128"],
+                "capture": ["--noproxy", "*"]}
+        for to in (TO, TO.replace("http", "socks5h")):
+            for way, args in ways.items():
+                for scheme in ("http", "https"):
+                    with self.subTest(to=to, way=way, scheme=scheme):
+                        done = self.get(["--upstream-proxy", to], "%s://%s/" % (scheme, ONLY),
+                                        *args)
+                        self.assertEqual(done.stdout, "hello from net %s\n200" % ONLY,
+                                         done.stderr)
+        said = [x[0] for x in self.lines()]
+        self.assertIn("GET http://%s/ HTTP/1.1" % ONLY, said)
+        self.assertIn("CONNECT %s:443 HTTP/1.1" % ONLY, said)
+        self.assertIn("socks 3 %s 443" % ONLY, said)
+
+    def test_environment_and_credentials(self):
+        with_secret = TO.replace("http://", "http://me:s3cret@")
+        env = dict(self.w.env(), HTTPS_PROXY=with_secret, http_proxy=with_secret)
+        done = self.get(["-vv"], env=env)
+        self.assertIn("hello from net", done.stdout)
+        self.assertEqual(self.lines()[0][1], ["Proxy-Authorization: Basic bWU6czNjcmV0"])
+        for secret in ("s3cret", "bWU6czNjcmV0"):
+            self.assertNotIn(secret, done.stderr)
+        inside = self.w.sbx_run([], ["env"], env=env)
+        self.assertNotIn("s3cret", inside.stdout)
+        # "none" wins over it
+        self.assertNotIn("hello", self.get(["--upstream-proxy", "none"], env=env).stdout)
+        # and so does NO_PROXY
+        env["NO_PROXY"] = "parent.example"
+        self.assertNotIn("hello", self.get([], env=env).stdout)
+
+    def test_policy_first(self):
+        options = ["--upstream-proxy", TO, "-d", "evil.example", "-a", "*.example"]
+        for host in ("evil.example", "169.254.169.254", "10.1.2.3", "evil.test"):
+            with self.subTest(host):
+                done = self.w.curl(options, "-o", "/dev/null", "-w", "%{http_code}",
+                                   "http://%s/" % host)
+                self.assertEqual(done.stdout, "403", done.stderr)
+        self.assertEqual(self.lines(), [])
+
+    def test_no_query_of_ours(self):
+        o = self.w.oracle()
+        self.assertIn("hello", self.get(["--upstream-proxy", TO]).stdout)
+        self.assertEqual(o.queries(), [])
+
+    def test_dead_parent(self):
+        start = time.monotonic()
+        done = self.w.curl(["-a", ONLY, "--upstream-proxy", "http://%s:1" % GATE4], "-o",
+                           "/dev/null", "-w", "%{http_code}", "http://%s/" % ONLY)
+        self.assertEqual(done.stdout, "502")
+        self.assertLess(time.monotonic() - start, 15)
+
+    def test_parent_that_does_not_know(self):
+        done = self.w.curl(["-a", "else.example", "--upstream-proxy", TO], "-o", "/dev/null", "-w",
+                           "%{http_code} %{http_connect}", "https://else.example/")
+        self.assertIn("502", done.stdout)
+
+    def test_settings(self):
+        path = self.w.write("up.json", json.dumps({"network": {"upstreamProxy": TO}}))
+        path = path or self.w.path("up.json")
+        self.assertIn("hello", self.get(["-p", path]).stdout)
+        self.assertNotIn("hello", self.get(["-p", path, "--upstream-proxy", "none"]).stdout)
+
+    def test_unusable(self):
+        for url in ("https://p.example", "socks5://p.example", "ftp://x", "http://x:0"):
+            done = self.w.sbx_run(["--upstream-proxy", url], ["true"])
+            self.assertEqual(done.returncode, 64, url)
+
+    def test_resolvers_of_the_settings(self):
+        for servers, want in (["127.0.0.1:1"], 502), ([GATE4], 200):
+            path = self.w.path("res.json")
+            self.w.write("res.json", json.dumps({"network": {"resolvers": servers}}))
+            done = self.w.curl(["-a", "good.example", "-p", path], "-o", "/dev/null", "-w",
+                               "%{http_code}", "http://good.example/")
+            self.assertEqual(done.stdout, str(want), done.stderr)
+        self.w.write("res.json", json.dumps({"network": {"resolvers": ["dns.example"]}}))
+        done = self.w.sbx_run(["-p", self.w.path("res.json")], ["true"])
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("dns.example", done.stderr)
+
+    def test_unknown_allow_is_refused(self):
+        self.w.write("unk.json", json.dumps({"network": {"onUnknownHost": "allow"}}))
+        done = self.w.sbx_run(["-p", self.w.path("unk.json")], ["true"])
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("onUnknownHost", done.stderr)
+
+
+class ServerName(WorldCase):
+    """CONNECT good.example:443 and a ClientHello for another name."""
+    WAYS = {"connect": [], "socks5h": ["-x", "socks5h://127.0.0.1:3128"],
+            "socks4a": ["-x", "socks4a://127.0.0.1:3128"]}
+
+    def settings(self, mode):
+        name = "sni-%s.json" % mode
+        self.w.write(name, json.dumps({"network": {"sniCheck": mode,
+                                                   "allowedDomains": ["good.example"]}}))
+        return ["-p", self.w.path(name)]
+
+    def front(self, options, *args):
+        return self.w.curl(options, "-k", "--connect-to", "evil.test:443:good.example:443", *args,
+                           "https://evil.test/")
+
+    def test_another_name_is_cut_off(self):
+        for way, args in self.WAYS.items():
+            with self.subTest(way):
+                o = self.w.oracle()
+                done = self.front(["-a", "good.example"], *args)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertEqual(o.requests(), [])
+                lines = self.refusal_lines(done.stderr)
+                self.assertEqual(len(lines), 1, done.stderr)
+                self.assertIn("good.example:443", lines[0])
+
+    def test_off_lets_it_pass(self):
+        """The twin: without the check the same request arrives."""
+        for way, args in self.WAYS.items():
+            with self.subTest(way):
+                done = self.front(self.settings("off"), *args)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("hello from net", done.stdout)
+
+    def test_captured(self):
+        script = ("import socket,ssl,sys\n"
+                  "c=ssl._create_unverified_context()\n"
+                  "s=socket.create_connection(('good.example',443),20)\n"
+                  "t=c.wrap_socket(s,server_hostname=sys.argv[1])\n"
+                  "t.sendall(b'GET / HTTP/1.1\\r\\nHost: x\\r\\nConnection: close\\r\\n\\r\\n')\n"
+                  "print(t.recv(15))\n")
+        good = self.w.sbx_run(["-a", "good.example"], ["/usr/bin/python3", "-c", script,
+                                                       "good.example"])
+        self.assertIn("HTTP/1.1 200", good.stdout, good.stderr)
+        bad = self.w.sbx_run(["-a", "good.example"], ["/usr/bin/python3", "-c", script,
+                                                      "evil.test"])
+        self.assertNotEqual(bad.returncode, 0)
+        self.assertIn("ConnectionResetError", bad.stderr)
+        self.assertEqual(len(self.refusal_lines(bad.stderr)), 1)
+
+    def test_strict_wants_tls(self):
+        script = ("import socket\n"
+                  "s=socket.create_connection(('good.example',443),20)\n"
+                  "s.sendall(b'SSH-2.0-x\\r\\n')\n"
+                  "try: print(len(s.recv(100)) >= 0)\n"
+                  "except ConnectionResetError: print('reset')\n")
+        argv = ["/usr/bin/python3", "-c", script]
+        name = self.w.sbx_run(self.settings("name"), argv)
+        self.assertEqual(self.refusal_lines(name.stderr), [])
+        strict = self.w.sbx_run(self.settings("strict"), argv)
+        self.assertEqual(strict.stdout, "reset\n")
+        self.assertEqual(len(self.refusal_lines(strict.stderr)), 1)
+        done = self.w.curl(self.settings("strict"), "-k", "https://good.example/")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_server_that_speaks_first(self):
+        """ssh on another port and on 443: nothing is held back, nobody waits for the other."""
+        script = ("import socket\n"
+                  "s=socket.create_connection(('ssh.example',int(__import__('sys').argv[1])),20)\n"
+                  "print(s.recv(4))\n")
+        done = self.w.sbx_run(["-a", "ssh.example"], ["/usr/bin/python3", "-c", script, "22"])
+        self.assertIn("SSH-", done.stdout, done.stderr)
+
+
+def setUpModule():
+    setup_world(with_sshd=True)
+
+
+def tearDownModule():
+    teardown_world()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+/* Questions that a stub resolver makes up: suffixes of the search line, and A with AAAA. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/searchlist.h"
+
+static struct searchlist *with(const char *text)
+{
+	char path[] = "/tmp/sbx-search-XXXXXX";
+	int fd = mkstemp(path);
+	struct searchlist *s;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+	s = searchlist_new(path);
+	unlink(path);
+	return s;
+}
+
+static enum searchlist_kind ask(struct searchlist *s, const char *text, uint64_t now)
+{
+	struct hostname h;
+	struct addr a;
+
+	assert_int_equal(hostname_parse(text, strlen(text), &h, &a), HOSTNAME_NAME);
+	return searchlist_ask(s, &h, now);
+}
+
+static bool asks(struct searchlist *s, const char *text, uint64_t now)
+{
+	return ask(s, text, now) == SEARCHLIST_MADE_UP;
+}
+
+static void test_suffix_behind_a_name_of_the_moment(void **state)
+{
+	struct searchlist *s = with("nameserver 192.0.2.1\nsearch old.test\n"
+				    "search Corp.Test\tlab.test \n# search x.test\n");
+
+	(void)state;
+	assert_false(asks(s, "good.example", 1000));
+	assert_true(asks(s, "good.example.corp.test", 1001));
+	assert_true(asks(s, "good.example.lab.test", 1002));
+	assert_false(asks(s, "good.example.old.test", 1003));
+	assert_false(asks(s, "good.example.x.test", 1003));
+	assert_false(asks(s, "other.example.corp.test", 1004)); /* nobody asked for other.example */
+	assert_false(asks(s, "good.examplecorp.test", 1004));
+	assert_false(asks(s, "corp.test", 1004));
+	/* a moment later it is a question of its own */
+	assert_false(asks(s, "good.example.corp.test", 1000 + SEARCHLIST_MOMENT_MS + 1));
+	searchlist_free(s);
+}
+
+/* Many dots asked for (ndots): the suffixes come first. */
+static void test_suffix_before_the_name(void **state)
+{
+	struct searchlist *s = with("search corp.test lab.test\n");
+	static const char text[] = "good.example.corp.test";
+	struct hostname h;
+	struct addr a;
+
+	(void)state;
+	assert_int_equal(hostname_parse(text, strlen(text), &h, &a), HOSTNAME_NAME);
+	assert_int_equal(ask(s, text, 1000), SEARCHLIST_UNSURE);
+	assert_int_equal(ask(s, "good.example.lab.test", 1000), SEARCHLIST_UNSURE);
+	assert_false(searchlist_is_expansion(s, &h, 1001));
+	assert_int_equal(ask(s, "good.example", 1001), SEARCHLIST_PLAIN);
+	assert_true(searchlist_is_expansion(s, &h, 1002));
+	searchlist_free(s);
+}
+
+static void test_twins(void **state)
+{
+	struct searchlist *s = with("");
+
+	(void)state;
+	assert_false(asks(s, "no.example", 1000));
+	assert_true(asks(s, "no.example", 1000));  /* A and AAAA */
+	assert_false(asks(s, "no.example", 1001)); /* once more: a question of its own */
+	assert_true(asks(s, "no.example", 1001));
+	assert_false(asks(s, "no.example", 1001 + SEARCHLIST_MOMENT_MS + 1));
+	assert_false(asks(s, "yes.example", 9000));
+	searchlist_free(s);
+}
+
+static void test_no_file(void **state)
+{
+	struct searchlist *s = searchlist_new("/nonexistent/resolv.conf");
+
+	(void)state;
+	assert_false(asks(s, "a.example", 1));
+	assert_false(asks(s, "a.example.corp.test", 1));
+	searchlist_free(s);
+	searchlist_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_suffix_behind_a_name_of_the_moment),
+		cmocka_unit_test(test_suffix_before_the_name),
+		cmocka_unit_test(test_twins),
+		cmocka_unit_test(test_no_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
