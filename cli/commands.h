@@ -36,6 +36,9 @@ int approvals_main(int argc, char **argv);
 /** grants_main() - `sbx-net grants list|revoke`: what was answered for later runs. */
 int grants_main(int argc, char **argv);
 
+/** audit_main() - `sbx-net audit verify FILE`: whether the hash chain of an audit log holds. */
+int audit_main(int argc, char **argv);
+
 /** env_main() - `sbx-net env`: the variables that the command would get. */
 int env_main(int argc, char **argv);
 

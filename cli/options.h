@@ -54,6 +54,7 @@ enum option_id {
 	OPT_LIMIT,
 	OPT_CHDIR,
 	OPT_AUDIT,
+	OPT_AUDIT_CHAIN,
 	OPT_VIOLATIONS,
 	OPT_EXIT_ON_DENY,
 	OPT_QUIET,
@@ -184,6 +185,7 @@ struct run_options {
 	const char *chdir;
 
 	const char *audit;
+	bool audit_chain;
 	bool violations;
 	bool exit_on_deny;
 	bool quiet;

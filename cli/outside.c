@@ -38,9 +38,9 @@ int outside_open(struct outside *out, const char *const *servers, struct error *
 	return out->proxy ? 0 : error_wrap(err, "proxy");
 }
 
-int outside_audit(struct outside *out, const char *where, struct error *err)
+int outside_audit(struct outside *out, const char *where, bool chained, struct error *err)
 {
-	out->audit = audit_open(out->base, where, err);
+	out->audit = audit_open(out->base, where, chained, err);
 	return out->audit ? 0 : -1;
 }
 

@@ -4,6 +4,8 @@
 #ifndef CLI_OUTSIDE_H
 #define CLI_OUTSIDE_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 struct audit;
@@ -31,8 +33,13 @@ struct outside {
  */
 int outside_open(struct outside *out, const char *const *servers, struct error *err);
 
-/** outside_audit() - write every session's decisions to @where (--audit). 0, or -1 with @err. */
-int outside_audit(struct outside *out, const char *where, struct error *err);
+/**
+ * outside_audit() - write every session's decisions to @where (--audit)
+ * @chained: as a hash chain (--audit-chain)
+ *
+ * Return: 0, or -1 with @err.
+ */
+int outside_audit(struct outside *out, const char *where, bool chained, struct error *err);
 
 /** outside_close() - everything that was made. */
 void outside_close(struct outside *out);

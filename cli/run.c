@@ -221,7 +221,8 @@ static int prepare(struct run *r, struct error *err)
 	if (gate_resolvers(r->gate, &servers, err) < 0 ||
 	    outside_open(&r->outside, servers, err) < 0)
 		return -1;
-	if (r->options.audit && outside_audit(&r->outside, r->options.audit, err) < 0)
+	if (r->options.audit &&
+	    outside_audit(&r->outside, r->options.audit, r->options.audit_chain, err) < 0)
 		return -1;
 	if (open_asking(r, err) < 0 || gate_open(r->gate, &r->outside, 0, err) < 0 ||
 	    gate_watch(r->gate, &r->outside, err) < 0)

@@ -186,7 +186,8 @@ static int open_gate(struct serve *s, struct error *err)
 	if (!s->gate || gate_resolvers(s->gate, &servers, err) < 0 ||
 	    outside_open(&s->outside, servers, err) < 0)
 		return -1;
-	if (s->options.audit && outside_audit(&s->outside, s->options.audit, err) < 0)
+	if (s->options.audit &&
+	    outside_audit(&s->outside, s->options.audit, s->options.audit_chain, err) < 0)
 		return -1;
 	return gate_open(s->gate, &s->outside, 0, err);
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,16 +18,23 @@
 #include "base/log.h"
 #include "base/reader.h"
 #include "base/xalloc.h"
+#include "proxy/audit_chain.h"
+#include "proxy/audit_journal.h"
 
 #define AUDIT_BUFFER (64 * 1024) /* written when full or at the end of the loop's turn */
 #define PIPE_CHUNK   4096	 /* PIPE_BUF: a writable pipe takes so much without blocking */
 
+#define JOURNALD "journald"
+
 #define TEXT_MAX 512 /* of a rule's text and of its file's name */
 
+/* @torn: the last byte written was not the end of a line; @lock: held while a chain is ours */
 struct audit {
-	int fd;
-	bool regular;
-	bool told;
+	int fd, lock;
+	bool regular, journal;
+	bool told, torn;
+	bool chained;
+	struct audit_chain chain;
 	uint64_t dropped;
 	struct event flush;
 	size_t len;
@@ -131,7 +140,8 @@ static size_t room(const struct audit *a, size_t left)
 	return left < PIPE_CHUNK ? left : PIPE_CHUNK;
 }
 
-static void flush(struct audit *a)
+/* Return: how many of the gathered bytes were written; fewer than all with errno. */
+static size_t write_bytes(struct audit *a)
 {
 	size_t done = 0;
 
@@ -149,7 +159,35 @@ static void flush(struct audit *a)
 		if (w <= 0)
 			break;
 		done += (size_t)w;
+		a->torn = a->buf[done - 1] != '\n';
 	}
+	return done;
+}
+
+/* The same for the journal: an entry for each line. */
+static size_t write_entries(struct audit *a)
+{
+	char entry[AUDIT_JOURNAL_MAX];
+	size_t done = 0;
+
+	while (done < a->len) {
+		const char *line = a->buf + done;
+		size_t n = (size_t)((const char *)memchr(line, '\n', a->len - done) - line) + 1;
+		size_t len = audit_journal_format(line, n, entry);
+
+		if (len == 0)
+			a->dropped++;
+		else if (send(a->fd, entry, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			break;
+		done += n;
+	}
+	return done;
+}
+
+static void flush(struct audit *a)
+{
+	size_t done = a->journal ? write_entries(a) : write_bytes(a);
+
 	if (done == a->len) {
 		a->len = 0;
 		return;
@@ -167,17 +205,11 @@ static void flush_cb(evutil_socket_t fd, short what, void *arg)
 	flush(arg);
 }
 
-static int open_fd(const char *where, struct error *err)
+static int open_number(const char *where, struct error *err)
 {
 	uint64_t n;
 	int fd;
 
-	if (strncmp(where, "fd:", 3) != 0) {
-		fd = open(where, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
-		if (fd < 0)
-			return error_set(err, errno, "cannot open the audit log '%s'", where);
-		return fd;
-	}
 	if (!reader_decimal(where + 3, strlen(where + 3), 1 << 20, &n))
 		return error_set(err, 0, "'%s' is no descriptor: say fd:N", where);
 	fd = fcntl((int)n, F_DUPFD_CLOEXEC, 3);
@@ -190,35 +222,113 @@ static int open_fd(const char *where, struct error *err)
 	return fd;
 }
 
-struct audit *audit_open(struct event_base *base, const char *where, struct error *err)
+/* Never waits for the reader of a named pipe: without one there would be no record. */
+static int open_file(const char *where, struct error *err)
 {
-	int fd = open_fd(where, err);
-	struct audit *a;
+	int fd = open(where, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+		      0600);
+
+	if (fd < 0 && errno == ENXIO)
+		return error_set(err, 0, "nobody reads the audit log '%s'", where);
+	if (fd < 0)
+		return error_set(err, errno, "cannot open the audit log '%s'", where);
+	return fd;
+}
+
+static int open_sink(struct audit *a, const char *where, struct error *err)
+{
+	size_t n = strlen(JOURNALD);
+
+	if (strncmp(where, "fd:", 3) == 0)
+		return open_number(where, err);
+	if (strncmp(where, JOURNALD, n) != 0 || (where[n] && where[n] != ':'))
+		return open_file(where, err);
+	a->journal = true;
+	return audit_journal_open(where[n] ? where + n + 1 : AUDIT_JOURNAL_SOCKET, err);
+}
+
+/* Goes on behind the last line of the file, which must be whole. */
+static int resume(struct audit *a, int fd, off_t size, const char *where, struct error *err)
+{
+	char tail[AUDIT_LINE_MAX + 1];
+	off_t from = size > (off_t)sizeof(tail) ? size - (off_t)sizeof(tail) : 0;
+	ssize_t n = pread(fd, tail, sizeof(tail), from);
+	const char *line;
+
+	if (n <= 0)
+		return error_set(err, errno, "cannot read the audit log '%s'", where);
+	line = n > 1 && tail[n - 1] == '\n' ? memrchr(tail, '\n', (size_t)n - 1) : NULL;
+	line = line ? line + 1 : tail;
+	if (tail[n - 1] != '\n' ||
+	    !audit_chain_resume(&a->chain, line, (size_t)(tail + n - 1 - line)))
+		return error_set(err, 0, "'%s' does not end in a line of a chain", where);
+	return 0;
+}
+
+/* A file's chain has one writer at a time. */
+static int start_chain(struct audit *a, const char *where, struct error *err)
+{
 	struct stat st;
 
-	if (fd < 0)
-		return NULL;
-	a = xcalloc(1, sizeof(*a));
-	a->fd = fd;
-	a->regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	a->chained = true;
+	audit_chain_init(&a->chain);
+	if (!a->regular || strncmp(where, "fd:", 3) == 0)
+		return 0;
+	a->lock = open(where, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (a->lock < 0 || fstat(a->lock, &st) < 0)
+		return error_set(err, errno, "cannot read the audit log '%s'", where);
+	if (flock(a->lock, LOCK_EX | LOCK_NB) < 0)
+		return error_set(err, errno, "another run writes to the chain of '%s'", where);
+	return st.st_size > 0 ? resume(a, a->lock, st.st_size, where, err) : 0;
+}
+
+struct audit *audit_open(struct event_base *base, const char *where, bool chained,
+			 struct error *err)
+{
+	struct audit *a = xcalloc(1, sizeof(*a));
+	struct stat st;
+
+	a->lock = -1;
 	(void)event_assign(&a->flush, base, -1, 0, flush_cb, a);
+	a->fd = open_sink(a, where, err);
+	a->regular = a->fd >= 0 && fstat(a->fd, &st) == 0 && S_ISREG(st.st_mode);
+	if (a->fd < 0 || (chained && start_chain(a, where, err) < 0)) {
+		audit_close(a);
+		return NULL;
+	}
 	return a;
+}
+
+/* Takes a line as it is to be written. */
+static void gather(struct audit *a, const char *line, size_t n)
+{
+	if (a->len + n + 1 > AUDIT_BUFFER)
+		flush(a);
+	if (a->len == 0)
+		event_active(&a->flush, EV_TIMEOUT, 0);
+	if (a->len + n + 1 > AUDIT_BUFFER) {
+		a->dropped++;
+		return;
+	}
+	/* Half a line of before stays alone. */
+	if (a->len == 0 && a->torn)
+		a->buf[a->len++] = '\n';
+	memcpy(a->buf + a->len, line, n);
+	a->len += n;
 }
 
 void audit_write(struct audit *a, const char *line, size_t n)
 {
-	if (n > AUDIT_BUFFER)
+	char sealed[AUDIT_LINE_MAX + AUDIT_CHAIN_MEMBER];
+
+	if (n < 3 || n > AUDIT_LINE_MAX)
 		return;
-	if (a->len + n > AUDIT_BUFFER)
-		flush(a);
-	if (a->len == 0)
-		event_active(&a->flush, EV_TIMEOUT, 0);
-	if (a->len + n > AUDIT_BUFFER) {
-		a->dropped++;
-		return;
+	if (a->chained) {
+		memcpy(sealed, line, n);
+		n = audit_chain_seal(&a->chain, sealed, n);
+		line = sealed;
 	}
-	memcpy(a->buf + a->len, line, n);
-	a->len += n;
+	gather(a, line, n);
 }
 
 void audit_event(struct audit *a, const struct proxy_event *ev, unsigned session)
@@ -243,6 +353,7 @@ void audit_close(struct audit *a)
 	if (a->len)
 		drop(a, EAGAIN);
 	(void)event_del(&a->flush);
-	(void)close(a->fd);
+	cleanup_close(&a->fd);
+	cleanup_close(&a->lock);
 	free(a);
 }

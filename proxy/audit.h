@@ -6,6 +6,7 @@
 #ifndef PROXY_AUDIT_H
 #define PROXY_AUDIT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -33,14 +34,18 @@ size_t audit_format(char out[AUDIT_LINE_MAX], const struct proxy_event *ev,
 /**
  * audit_open() - a sink for lines
  * @base: lines are gathered and written once a turn of this loop
- * @where: a path (appended to, made with mode 0600), or "fd:N"
+ * @where: a path (appended to, made with mode 0600), "fd:N", "journald" or "journald:SOCKET"
+ * @chained: seal each line with a hash of the one before (audit_chain.h); a file that has lines is
+ *           gone on with, and belongs to one writer at a time
  *
+ * A named pipe that nobody reads is an error: the start waits for nobody.
  * A full disk or a reader that has gone never blocks the proxy and never opens anything: lines are
  * dropped and counted, and one warning says so.
  *
  * Return: the sink, to be freed by audit_close(); NULL with @err.
  */
-struct audit *audit_open(struct event_base *base, const char *where, struct error *err);
+struct audit *audit_open(struct event_base *base, const char *where, bool chained,
+			 struct error *err);
 
 /** audit_put_time() - the last key of every line: "time", UTC with milliseconds. */
 void audit_put_time(struct jsonout *j, const struct timespec *now);

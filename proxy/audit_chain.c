@@ -1,0 +1,94 @@
+#include "proxy/audit_chain.h"
+
+#include <assert.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+
+#define MEMBER_START ",\"chain\":\""
+
+/* Without a digest there is no chain, and a line that claims one would lie. */
+static void digest(const struct audit_chain *c, const char *body, size_t n,
+		   char out[AUDIT_CHAIN_HEX + 1])
+{
+	unsigned char hash[EVP_MAX_MD_SIZE];
+	unsigned len = 0;
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+
+	if (!ctx || EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) != 1 ||
+	    EVP_DigestUpdate(ctx, c->last, AUDIT_CHAIN_HEX) != 1 ||
+	    EVP_DigestUpdate(ctx, body, n) != 1 || EVP_DigestFinal_ex(ctx, hash, &len) != 1)
+		die("cannot compute SHA-256 for the audit log");
+	EVP_MD_CTX_free(ctx);
+	assert(len * 2 == AUDIT_CHAIN_HEX);
+	for (unsigned i = 0; i < len; i++)
+		(void)snprintf(out + (size_t)2 * i, 3, "%02x", hash[i]);
+}
+
+void audit_chain_init(struct audit_chain *c)
+{
+	memset(c->last, '0', AUDIT_CHAIN_HEX);
+	c->last[AUDIT_CHAIN_HEX] = '\0';
+}
+
+size_t audit_chain_seal(struct audit_chain *c, char *line, size_t n)
+{
+	char hex[AUDIT_CHAIN_HEX + 1];
+	char *p = line + n - 2;
+
+	assert(n > 2 && p[0] == '}' && p[1] == '\n');
+	digest(c, line, n - 1, hex);
+	memcpy(c->last, hex, sizeof(hex));
+	memcpy(p, MEMBER_START, sizeof(MEMBER_START) - 1);
+	p += sizeof(MEMBER_START) - 1;
+	memcpy(p, hex, AUDIT_CHAIN_HEX);
+	memcpy(p + AUDIT_CHAIN_HEX, "\"}\n", 3);
+	return n + AUDIT_CHAIN_MEMBER;
+}
+
+/* The member at the end of a line without its newline, or NULL. */
+static const char *member(const char *line, size_t n)
+{
+	const char *p = line + n - AUDIT_CHAIN_MEMBER - 1;
+
+	if (n < AUDIT_CHAIN_MEMBER + 3 || line[n - 1] != '}' || line[n - 2] != '"' ||
+	    memcmp(p, MEMBER_START, sizeof(MEMBER_START) - 1) != 0)
+		return NULL;
+	p += sizeof(MEMBER_START) - 1;
+	for (size_t i = 0; i < AUDIT_CHAIN_HEX; i++) {
+		if (!strchr("0123456789abcdef", p[i]) || !p[i])
+			return NULL;
+	}
+	return p;
+}
+
+bool audit_chain_resume(struct audit_chain *c, const char *line, size_t n)
+{
+	const char *hex = member(line, n);
+
+	if (!hex)
+		return false;
+	memcpy(c->last, hex, AUDIT_CHAIN_HEX);
+	return true;
+}
+
+bool audit_chain_check(struct audit_chain *c, const char *line, size_t n)
+{
+	const char *hex = member(line, n);
+	char expected[AUDIT_CHAIN_HEX + 1];
+	CLEANUP_FREE char *body = NULL;
+	size_t len = n - AUDIT_CHAIN_MEMBER;
+
+	if (!hex)
+		return false;
+	body = xstrndup(line, len);
+	body[len - 1] = '}';
+	digest(c, body, len, expected);
+	if (memcmp(hex, expected, AUDIT_CHAIN_HEX) != 0)
+		return false;
+	memcpy(c->last, expected, sizeof(expected));
+	return true;
+}

@@ -1,0 +1,192 @@
+#!/usr/bin/python3
+"""The audit log: its schema, its sinks, its hash chain, and that nothing it meets holds up a run."""
+import json
+import os
+import socket
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+sys.path.insert(0, os.path.join(ROOT, "support"))
+import schema  # noqa: E402
+from world import WorldCase, main, setup_world, teardown_world  # noqa: E402,F401
+
+ALLOW = ["-a", "good.example", "-a", "dead.example:81", "-a", "lo4.example"]
+SCRIPT = """
+for u in http://good.example/ http://evil.example/ https://evil.test/ http://lo4.example/ \
+	http://10.1.2.3/ http://missing.example.corp.test/; do
+	curl -sS -m 5 -o /dev/null "$u"
+done
+curl -sS -m 5 --noproxy '*' -o /dev/null http://good.example/
+curl -sS -m 5 --noproxy '*' -o /dev/null http://evil.example/
+curl -sS -m 5 --socks5-hostname 127.0.0.1:3128 --noproxy x -o /dev/null http://evil.example/
+exec 3<>/dev/tcp/127.0.0.1/3128
+printf 'CONNECT "event":"x.example:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' >&3
+cat <&3 >/dev/null
+exit 0
+"""
+
+
+def setUpModule():
+    setup_world()
+
+
+def tearDownModule():
+    teardown_world()
+
+
+def lines(path):
+    with open(path, encoding="ascii") as f:
+        return [json.loads(line) for line in f]
+
+
+class Audit(WorldCase):
+    def log(self, name):
+        return os.path.join(self.w.home, name)
+
+    def busy(self, *options, **kw):
+        done = self.w.sbx_run([*ALLOW, *options], ["bash", "-c", SCRIPT], **kw)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def verify(self, path):
+        return self.w.run([self.w.sbx, "audit", "verify", path])
+
+    def test_every_line_conforms_to_the_schema(self):
+        path = self.log("schema.log")
+        self.busy("--audit", path)
+        with open(os.path.join(ROOT, "..", "docs", "audit.schema.json"), encoding="ascii") as f:
+            rules = json.load(f)
+        kinds, codes, vias = set(), set(), set()
+        for line in lines(path):
+            self.assertEqual(schema.errors(rules, line), [], line)
+            kind = rules["$defs"][line["event"]]["properties"]
+            if line["event"] != "start":
+                self.assertEqual([k for k in kind if k in line], list(line), "order of keys")
+            kinds.add(line["event"])
+            codes.add(line.get("code"))
+            vias.add(line.get("via"))
+        self.assertLessEqual({"decision", "close"}, kinds)
+        self.assertLessEqual({"ok", "not-listed", "loopback", "bad-host"}, codes)
+        self.assertLessEqual({"connect", "http", "dns", "capture", "socks5"}, vias)
+        line["verdict"] = "perhaps"
+        self.assertNotEqual(schema.errors(rules, line), [], "the check checks nothing")
+
+    def test_file_is_private_and_appended_to(self):
+        path = self.log("mode.log")
+        self.busy("--audit", path)
+        first = lines(path)
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        self.busy("--audit", path)
+        self.assertEqual(lines(path)[:len(first)], first)
+        self.assertGreater(len(lines(path)), len(first))
+
+    def test_descriptor(self):
+        r, w = os.pipe()
+        try:
+            self.busy("--audit", "fd:%d" % w, pass_fds=[w])
+        finally:
+            os.close(w)
+        with os.fdopen(r, encoding="ascii") as f:
+            self.assertIn("decision", {json.loads(line)["event"] for line in f})
+
+    def test_a_full_disk_neither_blocks_nor_opens(self):
+        done = self.busy("--audit", "/dev/full")
+        self.assertIn("lines are lost", done.stderr)
+        self.assertIn("refused evil.example:80", done.stderr)
+
+    def test_a_small_disk_keeps_whole_lines(self):
+        script = ("mount -t tmpfs -o size=4k none /mnt && %s"
+                  "; rc=$?; cat /mnt/a.log; exit $rc")
+        run = "%s run --no-config --ask never -a x.example --audit /mnt/a.log -- sh -c '%s'" % (
+            self.w.sbx, "for i in $(seq 40); do curl -s -o /dev/null http://h$i.example/; done; exit 3")
+        done = self.w.run(["unshare", "-m", "sh", "-c", script % run], uid=0)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("lines are lost", done.stderr)
+        whole = [json.loads(s) for s in done.stdout.split("\n")[:-1]]
+        self.assertGreater(len(whole), 2)
+        self.assertLess(len(whole), 40)
+
+    def test_a_pipe_without_a_reader_does_not_hang_the_start(self):
+        path = self.log("fifo")
+        os.mkfifo(path, 0o666)
+        os.chmod(path, 0o666)
+        done = self.w.sbx_run(["--audit", path], ["true"], timeout=20)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("nobody reads", done.stderr)
+        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            self.busy("--audit", path)
+            self.assertIn(b'"event":"decision"', os.read(reader, 65536))
+        finally:
+            os.close(reader)
+
+    def test_a_reader_that_goes_away_does_not_end_the_run(self):
+        r, w = os.pipe()
+        os.close(r)
+        try:
+            self.assertIn("lines are lost", self.busy("--audit", "fd:%d" % w, pass_fds=[w]).stderr)
+        finally:
+            os.close(w)
+
+    def test_journal(self):
+        path = self.log("journal.sock")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+            s.bind(path)
+            os.chmod(path, 0o777)
+            s.setblocking(False)
+            self.busy("--audit", "journald:" + path)
+            entries = []
+            while True:
+                try:
+                    entries.append(s.recv(65536).decode("ascii"))
+                except BlockingIOError:
+                    break
+        fields = [dict(f.split("=", 1) for f in e.rstrip("\n").split("\n")) for e in entries]
+        denied = [f for f in fields if f.get("SBX_NET_HOST") == "evil.example"]
+        self.assertTrue(denied)
+        self.assertEqual(denied[0]["PRIORITY"], "4")
+        self.assertEqual(denied[0]["MESSAGE"], "decision: deny evil.example:80 (not-listed)")
+        self.assertTrue(any(f["SBX_NET_EVENT"] == "close" for f in fields))
+        done = self.w.sbx_run(["--audit", "journald:/nonexistent/s"], ["true"])
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("journal", done.stderr)
+
+    def test_chain(self):
+        path = self.log("chain.log")
+        self.busy("--audit", path, "--audit-chain")
+        done = self.verify(path)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.busy("--audit", path, "--audit-chain")
+        done = self.verify(path)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn(": %d lines, the chain holds" % len(lines(path)), done.stdout)
+        with open(path, encoding="ascii") as f:
+            text = f.read()
+        rows = text.splitlines(True)
+        for what, changed, at in (
+                ("a line out", rows[:2] + rows[3:], 3), ("another host", [
+                    rows[0].replace("good.example", "evil.example"), *rows[1:]], 1),
+                ("two lines swapped", [rows[1], rows[0], *rows[2:]], 1),
+                ("half a line", [*rows[:-1], rows[-1][:-9]], len(rows)), ("nothing", [], None)):
+            with self.subTest(what):
+                broken = self.w.write("broken.log", "".join(changed), 0o666)
+                done = self.verify(broken)
+                self.assertEqual(done.returncode, 1, done.stdout)
+                if at:
+                    self.assertIn(":%d:" % at, done.stdout)
+        done = self.w.sbx_run(["--audit", broken, "--audit-chain"], ["true"])
+        self.assertEqual(done.returncode, 0, "an empty file begins a chain")
+        other = self.w.write("other.log", "hello\n", 0o666)
+        done = self.w.sbx_run(["--audit", other, "--audit-chain"], ["true"])
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("does not end in a line of a chain", done.stderr)
+
+    def test_usage(self):
+        for args in (["audit"], ["audit", "verify"], ["audit", "x", "y"], ["audit", "verify", "a", "b"]):
+            self.assertEqual(self.w.run([self.w.sbx, *args]).returncode, 64)
+        self.assertEqual(self.verify("/nonexistent").returncode, 125)
+        self.assertEqual(self.w.run([self.w.sbx, "audit", "--help"]).returncode, 0)
+
+
+if __name__ == "__main__":
+    main()
