@@ -150,15 +150,15 @@ static void put_state(struct card *c, const struct question *q, size_t more, uin
 static void put_key(struct card *c, const char *before, char key, const char *after)
 {
 	put(c, PLAIN, "%s", before);
-	put(c, KEY, "%c", key);
+	put(c, KEY, c->style->colour ? "%c" : "[%c]", key);
 	put(c, PLAIN, "%s", after);
 }
 
 static void put_verdicts(struct card *c, const struct question *q, const struct keys *k)
 {
-	put(c, YES, "a");
+	put(c, YES, c->style->colour ? "a" : "[a]");
 	put(c, PLAIN, " allow   ");
-	put(c, NO, "d");
+	put(c, NO, c->style->colour ? "d" : "[d]");
 	put(c, PLAIN, " deny");
 	if (!q->wide[0])
 		return;

@@ -1,0 +1,120 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "cli/card.h"
+
+static struct question sample(void)
+{
+	return (struct question){
+		.id = 7,
+		.target = "cdn.dl.example.com:443",
+		.via = "connect",
+		.wide = "*.dl.example.com:443",
+		.mark = "looks like example.org, and is not",
+		.program = "npm > node",
+		.argv = "node install.js",
+		.pid = 4711,
+		.command = "npm install",
+		.project = "/home/me/app",
+		.waiting = 3,
+		.deadline = 57000,
+	};
+}
+
+static void test_everything_is_shown(void **state)
+{
+	static const char *const parts[] = {
+		"npm > node wants to reach",
+		"cdn.dl.example.com:443",
+		"by HTTP CONNECT",
+		"! looks like example.org, and is not",
+		"4711  node install.js",
+		"npm install",
+		"/home/me/app",
+		"3 connections; 57 s left, then no",
+		"(2 more questions)",
+	};
+	const struct card_style style = { .columns = 80 };
+	const struct question q = sample();
+	char text[CARD_MAX];
+
+	(void)state;
+	(void)card_format(&q, &style, 2, 0, text);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		assert_non_null(strstr(text, parts[i]));
+}
+
+/* Lines, of which none is wider than the terminal; colours do not count. */
+static void test_lines_fit(void **state)
+{
+	struct question q = sample();
+	struct keys k = { .verdict = true, .wide = true };
+
+	(void)state;
+	memset(q.argv, 'x', sizeof(q.argv) - 1);
+	memset(q.command, 'y', sizeof(q.command) - 1);
+	memset(q.program, 'z', sizeof(q.program) - 1);
+	memset(q.mark, 'm', sizeof(q.mark) - 1);
+	for (unsigned columns = 40; columns <= 120; columns += 20) {
+		for (int colour = 0; colour < 2; colour++) {
+			const struct card_style style = { .columns = columns, .colour = colour };
+			char text[2 * CARD_MAX];
+			unsigned lines = card_format(&q, &style, 0, 0, text), seen = 1, width = 0;
+
+			card_input(&q, &style, &k, text + strlen(text));
+			for (const char *p = text; *p; p++) {
+				if (*p == '\033') {
+					p = strchr(p, 'm');
+				} else if (*p == '\n') {
+					seen++;
+					width = 0;
+				} else if (*p != '\r') {
+					assert_in_range(*p, 0x20, 0x7e);
+					assert_true(++width < columns);
+				}
+			}
+			assert_int_equal(seen, lines);
+		}
+	}
+}
+
+static void test_input_follows_the_keys(void **state)
+{
+	const struct card_style style = { .columns = 100 };
+	const struct question q = sample();
+	struct prompt_answer unused;
+	struct keys k = { .verdict = false };
+	char text[CARD_MAX];
+
+	(void)state;
+	card_input(&q, &style, &k, text);
+	assert_string_equal(text, "  [a] allow   [d] deny   [s] wider: *.dl.example.com:443 > ");
+	(void)keys_feed(&k, 'd', true, &unused);
+	card_input(&q, &style, &k, text);
+	assert_string_equal(
+		text, "  deny [o]nce  this [r]un  this [p]roject  [f]orever  or 15m 2h 7d > ");
+	(void)keys_feed(&k, 's', true, &unused);
+	(void)keys_feed(&k, '5', true, &unused);
+	card_input(&q, &style, &k, text);
+	assert_string_equal(text,
+			    "  *.dl.example.com:443 deny for 5   [m]inutes [h]ours [d]ays > ");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_everything_is_shown),
+		cmocka_unit_test(test_lines_fit),
+		cmocka_unit_test(test_input_follows_the_keys),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
