@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/reader.h"
 #include "base/xalloc.h"
 
 #ifndef SO_NETNS_COOKIE
@@ -240,7 +241,8 @@ int attach_reply_parse(const char *line, size_t n, struct attach_reply *out, str
 	} else if (get_ports(o, "ports", r.ports, ATTACH_PORTS_MAX, &r.nports, err) == 0 &&
 		   get_ports(o, "forwards", r.forwards, FORWARDS_MAX, &r.nforwards, err) == 0) {
 		text = json_string_value(json_object_get(o, "netns"));
-		r.netns = text ? strtoull(text, NULL, 10) : 0;
+		if (!text || !reader_decimal(text, strlen(text), UINT64_MAX, &r.netns))
+			r.netns = 0;
 		*out = r;
 		rc = 0;
 	}
