@@ -11,8 +11,10 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/commands.h"
+#include "cli/memory.h"
 #include "cli/rules.h"
 #include "launcher/launcher.h"
+#include "policy/grant.h"
 #include "policy/lint.h"
 #include "policy/policy.h"
 #include "policy/refusal.h"
@@ -27,6 +29,20 @@ static int load(struct rules *r, const struct run_options *o, struct error *err)
 	CLEANUP_FREE char *cwd = realpath(".", NULL);
 
 	return rules_load(r, o, cwd ? cwd : ".", err);
+}
+
+/* What was answered for later runs counts here as it does there. */
+static struct grants *hear_answers(struct rules *r)
+{
+	struct grants *g = grants_new(memory_now);
+	CLEANUP_FREE char *cwd = realpath(".", NULL);
+	struct error err;
+
+	if (memory_load(g, cwd ? cwd : ".", &err) < 0)
+		log_warn("remembered answers: %s", err.msg);
+	if (!layers_managed_only(r->layers))
+		policy_set_answers(r->policy, g);
+	return g;
 }
 
 static void print_rule(const struct rule *r)
@@ -94,7 +110,11 @@ static int why(const struct run_options *o)
 		fprintf(stderr, "sbx-net: %s\n", err.msg);
 		status = LAUNCHER_EXIT_SETUP;
 	} else {
+		struct grants *answers = hear_answers(&r);
+
 		status = explain(r.policy, &t);
+		policy_set_answers(r.policy, NULL);
+		grants_free(answers);
 	}
 	rules_clear(&r);
 	return status;

@@ -449,6 +449,25 @@ class ByProgram(AskCase):
         self.assertQuiet(o)
         self.assertEqual(self.w.processes_with("sleep 4712"), {})
 
+    def test_nothing_outlives_a_killed_run(self):
+        ask = self.script("ask.sh", "sleep 4713 & sleep 4713")
+        proc = self.w.popen(self.w.sbx_argv(["--ask", "exec:" + ask], self.curl(URL)),
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 20
+        while len(self.w.processes_with("sleep 4713")) < 2 and time.monotonic() < end:
+            time.sleep(0.02)
+        self.assertEqual(len(self.w.processes_with("sleep 4713")), 2)
+        proc.kill()
+        proc.wait()
+        self.assertEqual(self.w.wait_no_processes(), {})
+
+    def test_as_root(self):
+        ask = self.script("ask.sh", "cat >%s/root-told\necho allow" % self.w.root_ws)
+        done = self.w.sbx_run(["--ask", "exec:" + ask], self.curl("-f", URL), uid=0)
+        self.assertEqual(done.stdout, HELLO, done.stderr)
+        with open(os.path.join(self.w.root_ws, "root-told"), encoding="utf-8") as f:
+            self.assertEqual(json.load(f)["program"], "curl")
+
     def test_what_it_is_told(self):
         told = os.path.join(self.w.ws, "told")
         done = self.fetch("cat >%s\necho \"$1\" >>%s" % (told, told))
@@ -746,6 +765,15 @@ class Memory(AskCase):
         self.assertEqual((stored["pattern"], stored["verdict"], stored["project"]),
                          ("good.example:80", "allow", "*"))
         self.assertEqual(os.stat(self.state("answers")).st_mode & 0o777, 0o600)
+
+    def test_why_knows(self):
+        why = [self.w.sbx, "why", "--no-config", "good.example:80"]
+        self.assertEqual(self.w.run(why).returncode, 1)
+        self.assertTrue(self.fetch("echo allow forever"))
+        done = self.w.run(why)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("answered for every run", done.stdout)
+        self.assertEqual(self.w.run([*why[:2], "--strict", *why[2:]]).returncode, 1)
 
     def test_never(self):
         self.assertFalse(self.fetch("echo deny forever"))
