@@ -189,6 +189,8 @@ static void early(struct conn *c)
 	while (client->readable && c->in.len < EARLY_DATA_MAX && !c->t.way[CLIENT].eof) {
 		ssize_t n = conn_fill(c, EARLY_DATA_MAX - c->in.len);
 
+		if (n > 0 && handshake_refuses_early(c))
+			return;
 		if (n > 0)
 			continue;
 		if (n < 0 && errno != EAGAIN) {

@@ -142,7 +142,26 @@ static void socks4(struct conn *c)
 		break;
 	}
 	conn_consume(c, c->in.len - r.n);
-	route_judge(c, &target);
+	if (!handshake_refuses_early(c))
+		route_judge(c, &target);
+}
+
+/*
+ * A zero byte behind a SOCKS4 request is a second end of a string, so that two readers of the
+ * request could differ about the host. Nothing that speaks first begins like that unasked.
+ */
+bool handshake_refuses_early(struct conn *c)
+{
+	uint8_t reply[SOCKS4_REPLY_SIZE];
+
+	if (c->proto != PROTO_SOCKS4 || !c->in.len || c->in.p[c->in.off])
+		return false;
+	tell_bad(c, CODE_BAD_HOST, VIA_SOCKS4A);
+	if (c->state == CONN_DEAD)
+		return true;
+	socks4_format_reply(false, reply);
+	conn_last_words(c, reply, sizeof(reply), "bad-request");
+	return true;
 }
 
 static void sniff(struct conn *c)

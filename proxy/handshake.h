@@ -9,6 +9,12 @@
 /** handshake_run() - in CONN_HEAD: read, parse, answer a greeting, judge a complete request. */
 void handshake_run(struct conn *c);
 
+/**
+ * handshake_refuses_early() - judge what came behind a SOCKS4 request before its answer
+ * Return: true if that was the end of the connection.
+ */
+bool handshake_refuses_early(struct conn *c);
+
 /** handshake_timeout() - the head took too long, or no further request came. */
 void handshake_timeout(struct conn *c);
 

@@ -231,6 +231,14 @@ class Protocol(RawCase):
             self.assertEqual(len(o.accepts()), len(cases))
             self.assertEqual(len(o.requests()), len(cases))
 
+    def test_host_with_two_ends(self):  # S-029
+        host = socks4a("good.example", 80)[0]
+        cases = {"two": Pieces([host + b"\0"]), "more": Pieces([host + b"\0" * 300]),
+                 "two hosts": Pieces([host + b"\0evil.example\0"]),
+                 "v4": Pieces([b"\4\1\0\x50" + socket.inet_aton(v4(1)) + b"u\0\0"])}
+        self.check_quiet(cases, lambda k, r: self.assertEqual(r["recv"][:2], b"\0\x5b", r),
+                         "whole")
+
     def test_second_request_after_a_failure(self):  # S-027
         p = Pieces([HELLO, socks5("evil.example", 80)[1] + socks5("good.example", 80)[1] + GET],
                    [2, 10])
