@@ -449,7 +449,7 @@ const struct option_spec option_table[OPT_NUM] = {
 		"exit 77 if the command succeeded but anything was refused",
 		apply_flag, INTO(exit_on_deny) },
 	[OPT_QUIET] = { "quiet", 'q', true, SECTION_OUTPUT, FOR_RUN | FOR_SERVE, NULL, NULL,
-		"no refusal lines on stderr", apply_flag, INTO(quiet) },
+		"no refusal lines and no summary on stderr", apply_flag, INTO(quiet) },
 	[OPT_VERBOSE] = { "verbose", 'v', true, SECTION_OUTPUT, FOR_ALL, NULL, NULL,
 		"diagnostics on stderr; twice for more", apply_count, INTO(verbose) },
 	[OPT_HELP] = { "help", 'h', true, SECTION_OUTPUT, FOR_ALL, NULL, NULL,

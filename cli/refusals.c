@@ -9,7 +9,10 @@
 #include "base/xalloc.h"
 #include "policy/refusal.h"
 
-#define SLOTS (REFUSALS_MAX * 2)
+#define SLOTS	    (REFUSALS_MAX * 2)
+#define LINES_MAX   40		   /* lines as it happens; what comes later is told at the end */
+#define SUMMARY_MAX 12		   /* targets at the end */
+#define ALLOW_WITH  "allow with: " /* policy/refusal.c */
 
 /* One host:port and reason. @next keeps the order of first sight. */
 struct entry {
@@ -21,7 +24,7 @@ struct entry {
 
 struct refusals {
 	bool quiet;
-	bool full_told;
+	unsigned lines;
 	uint64_t total;
 	struct hash_key key;
 	uint16_t slot[SLOTS]; /* 1 + index into @v; 0 is empty */
@@ -92,19 +95,78 @@ void refusals_note(struct refusals *r, const struct target *t, const struct deci
 		r->v[r->slot[i] - 1].count++;
 		return;
 	}
-	if (r->n == REFUSALS_MAX) {
-		if (!r->full_told && !r->quiet)
-			say("more than 1024 different targets refused; further ones are not "
-			    "listed");
-		r->full_told = true;
+	if (r->n == REFUSALS_MAX)
 		return;
-	}
 	e = &r->v[r->n++];
 	r->slot[i] = (uint16_t)r->n;
 	*e = (struct entry){ .target = *t, .code = d->code, .count = 1 };
 	e->text = xstrdup(refusal_format(t, d, text));
-	if (!r->quiet)
-		say(e->text);
+	if (r->quiet || r->lines > LINES_MAX)
+		return;
+	say(r->lines == LINES_MAX ? "many refusals; further ones are told at the end" : e->text);
+	r->lines++;
+}
+
+/* Most often refused first; then in the order of first sight. */
+static int more_often(const void *a, const void *b)
+{
+	const struct entry *const *x = a, *const *y = b;
+
+	if ((*x)->count != (*y)->count)
+		return (*x)->count > (*y)->count ? -1 : 1;
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The refusals by policy, in the order of the summary. Return: how many. */
+static size_t sorted(const struct refusals *r, const struct entry **v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		if (!is_failure(r->v[i].code))
+			v[n++] = &r->v[i];
+	}
+	qsort(v, n, sizeof(*v), more_often);
+	return n;
+}
+
+/* The options that would have allowed what is listed, in one line to be copied. */
+static void put_remedies(const struct entry *const *v, size_t n, FILE *out)
+{
+	const char *lead = "sbx-net: " ALLOW_WITH;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *remedy = strstr(v[i]->text, ALLOW_WITH);
+
+		if (!remedy)
+			continue;
+		(void)fprintf(out, "%s%s", lead, remedy + strlen(ALLOW_WITH));
+		lead = " ";
+	}
+	if (*lead == ' ')
+		(void)fputc('\n', out);
+}
+
+void refusals_summary(const struct refusals *r, FILE *out)
+{
+	const struct entry *v[REFUSALS_MAX];
+	size_t n = sorted(r, v), shown = n < SUMMARY_MAX ? n : SUMMARY_MAX;
+	char name[TARGET_TEXT_MAX];
+
+	/* One line has said it all already. */
+	if (r->quiet || r->total < 2)
+		return;
+	(void)fprintf(out, "sbx-net: %llu refusals, %zu target%s%s:\n",
+		      (unsigned long long)r->total, n, n == 1 ? "" : "s",
+		      r->n == REFUSALS_MAX ? " or more" : "");
+	for (size_t i = 0; i < shown; i++)
+		(void)fprintf(out, "sbx-net: %6llux %s (%s)\n", (unsigned long long)v[i]->count,
+			      v[i]->target.host.len ? target_format(&v[i]->target, name)
+						    : "no valid target",
+			      policy_code_name(v[i]->code));
+	if (shown < n)
+		(void)fprintf(out, "sbx-net:         and %zu more\n", n - shown);
+	put_remedies(v, shown, out);
 }
 
 uint64_t refusals_total(const struct refusals *r)

@@ -23,8 +23,15 @@ struct refusals *refusals_new(bool quiet);
 /** refusals_free() - NULL is allowed. */
 void refusals_free(struct refusals *r);
 
-/** refusals_note() - a target was refused, or could not be reached; prints its line the first time. */
+/** refusals_note() - a target was refused, or could not be reached; prints its line the first time, if there were few. */
 void refusals_note(struct refusals *r, const struct target *t, const struct decision *d);
+
+/**
+ * refusals_summary() - what was refused, how often, and what would have allowed it
+ *
+ * Nothing when quiet, or when the one line that was printed says it all.
+ */
+void refusals_summary(const struct refusals *r, FILE *out);
 
 /** refusals_total() - how many refusals by policy (not failures to connect) there were. */
 uint64_t refusals_total(const struct refusals *r);

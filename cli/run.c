@@ -242,6 +242,7 @@ static int finish(const struct run *r, int status)
 
 	if (!refusals)
 		return status;
+	refusals_summary(refusals, stderr);
 	if (r->options.violations)
 		refusals_block(refusals, stderr);
 	if (r->options.exit_on_deny && status == 0 && refusals_total(refusals) > 0)

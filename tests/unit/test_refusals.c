@@ -72,11 +72,67 @@ static void test_more_targets_than_are_remembered_are_counted(void **state)
 	refusals_free(r);
 }
 
+static char *summary(const struct refusals *r)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+
+	refusals_summary(r, f);
+	assert_int_equal(fclose(f), 0);
+	return text;
+}
+
+static void test_summary_counts_and_names_the_remedy(void **state)
+{
+	const struct decision unlisted = { .code = CODE_NOT_LISTED };
+	const struct decision denied = { .code = CODE_DENIED };
+	const struct decision dead = { .code = CODE_CONNECT_FAILED };
+	struct target a = named("a.example"), b = named("b.example:80"), c = named("c.example");
+	struct refusals *r = refusals_new(false);
+	CLEANUP_FREE char *one = NULL;
+	CLEANUP_FREE char *text = NULL;
+
+	(void)state;
+	refusals_note(r, &a, &unlisted);
+	refusals_note(r, &c, &dead);
+	one = summary(r);
+	assert_string_equal(one, "");
+	for (int i = 0; i < 3; i++)
+		refusals_note(r, &b, &unlisted);
+	refusals_note(r, &c, &denied);
+	text = summary(r);
+	assert_string_equal(text,
+			    "sbx-net: 5 refusals, 3 targets:\n"
+			    "sbx-net:      3x b.example:80 (not-listed)\n"
+			    "sbx-net:      1x a.example:443 (not-listed)\n"
+			    "sbx-net:      1x c.example:443 (denied)\n"
+			    "sbx-net: allow with: --allow b.example:80 --allow a.example:443\n");
+	refusals_free(r);
+}
+
+static void test_quiet_has_no_summary(void **state)
+{
+	const struct decision unlisted = { .code = CODE_NOT_LISTED };
+	struct target a = named("a.example"), b = named("b.example:80");
+	struct refusals *r = refusals_new(true);
+	CLEANUP_FREE char *text = NULL;
+
+	(void)state;
+	refusals_note(r, &a, &unlisted);
+	refusals_note(r, &b, &unlisted);
+	text = summary(r);
+	assert_string_equal(text, "");
+	refusals_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_block_lists_each_target_and_reason_once),
 		cmocka_unit_test(test_more_targets_than_are_remembered_are_counted),
+		cmocka_unit_test(test_summary_counts_and_names_the_remedy),
+		cmocka_unit_test(test_quiet_has_no_summary),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
