@@ -29,6 +29,7 @@
 #include "cli/card.h"
 #include "cli/commands.h"
 #include "cli/control.h"
+#include "cli/keyguard.h"
 #include "cli/keys.h"
 #include "launcher/launcher.h"
 #include "policy/question.h"
@@ -60,6 +61,7 @@ struct approvals {
 	size_t nruns;
 	struct open open[QUESTIONS_MAX];
 	size_t nopen;
+	struct keyguard guard;
 	struct keys keys;
 	unsigned lines;
 	struct termios saved;
@@ -323,21 +325,25 @@ static void answer(struct approvals *a, const struct prompt_answer *answer)
 static void typed(struct approvals *a)
 {
 	struct prompt_answer out = { .allow = false };
-	char buf[64];
+	char buf[64], keys[KEYGUARD_BURST_MAX];
 	ssize_t n = read(STDIN_FILENO, buf, sizeof(buf));
+	size_t count;
 
 	if (n == 0)
 		ended = SIGHUP;
-	if (n <= 0 || n > KEYS_BURST_MAX)
+	if (n <= 0)
 		return;
-	for (ssize_t i = 0; i < n; i++) {
-		if (buf[i] == 'q') {
+	count = keyguard_read(&a->guard, buf, (size_t)n, keyguard_now(), keys);
+	if (count == 0)
+		a->keys = (struct keys){ .verdict = false }; /* half an answer is none */
+	for (size_t i = 0; i < count; i++) {
+		if (keys[i] == 'q') {
 			ended = SIGINT;
 			return;
 		}
 		if (a->nopen == 0)
 			continue;
-		if (keys_feed(&a->keys, buf[i], a->open[0].q.wide[0], &out) == KEYS_DONE) {
+		if (keys_feed(&a->keys, keys[i], a->open[0].q.wide[0], &out) == KEYS_DONE) {
 			answer(a, &out);
 			return;
 		}

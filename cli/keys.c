@@ -4,7 +4,6 @@
 
 #include "base/cleanup.h"
 
-#define ESCAPE	  '\033'
 #define BACKSPACE '\b'
 #define DELETE	  '\177'
 
@@ -79,7 +78,7 @@ static enum keys_result scope(struct keys *k, char key, struct prompt_answer *ou
 
 enum keys_result keys_feed(struct keys *k, char key, bool can_widen, struct prompt_answer *out)
 {
-	if (key == ESCAPE || key == BACKSPACE || key == DELETE)
+	if (key == BACKSPACE || key == DELETE)
 		return back(k);
 	if (k->verdict && key >= '0' && key <= '9')
 		return digit(k, key);

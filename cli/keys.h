@@ -4,7 +4,7 @@
  *	a allow, d deny		then	o once, r this run, p this project, f forever,
  *					or digits and m, h or d for a while
  *	s before the second	wider or not (*.domain)
- *	Esc or Backspace	back to the verdict
+ *	Backspace	back to the verdict
  */
 #ifndef CLI_KEYS_H
 #define CLI_KEYS_H
@@ -15,7 +15,6 @@
 #include "policy/prompt.h"
 
 #define KEYS_DIGITS_MAX 5
-#define KEYS_BURST_MAX	8 /* more bytes at once are no typing: a paste, thrown away */
 
 /**
  * struct keys - what has been typed so far; all zero is nothing

@@ -29,6 +29,7 @@
 #include "base/xalloc.h"
 #include "cli/asking.h"
 #include "cli/card.h"
+#include "cli/keyguard.h"
 #include "cli/keys.h"
 
 #define TICK_S 1
@@ -46,6 +47,7 @@ struct prompt_tty {
 	const struct question *question;
 	bool owned;
 	struct termios saved;
+	struct keyguard guard;
 	struct keys keys;
 	unsigned lines;
 	struct event key, tick, resize;
@@ -293,7 +295,8 @@ static void feed(struct prompt_tty *t, const char *p, size_t n)
 static void key_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct prompt_tty *t = arg;
-	char buf[64];
+	char buf[64], keys[KEYGUARD_BURST_MAX];
+	size_t count;
 	ssize_t n;
 
 	(void)what;
@@ -302,8 +305,11 @@ static void key_cb(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	n = read(fd, buf, sizeof(buf));
-	if (n > 0 && n <= KEYS_BURST_MAX)
-		feed(t, buf, (size_t)n);
+	count = n > 0 ? keyguard_read(&t->guard, buf, (size_t)n, keyguard_now(), keys) : 0;
+	if (count)
+		feed(t, keys, count);
+	else if (n > 0)
+		t->keys = (struct keys){ .verdict = false }; /* half an answer is none */
 	else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		(void)event_del(&t->key); /* the terminal has gone: time will answer */
 }

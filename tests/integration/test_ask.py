@@ -226,7 +226,7 @@ class AtTheTerminal(AskCase):
         t = self.terminal(["--ask", "tty"], self.curl("-f", URL))
         t.expect(" > ")
         t.send("approval of everything")
-        time.sleep(0.3)
+        time.sleep(1)
         self.assertIsNone(t.proc.poll())
         t.send("do")
         self.assertEqual(t.wait(), 22)
@@ -261,13 +261,13 @@ class AtTheTerminal(AskCase):
         t.wait()
         self.assertFalse(os.path.exists(self.state("answers")))
 
-    def test_escape_goes_back_and_wider_is_on_request(self):
+    def test_backspace_goes_back_and_wider_is_on_request(self):
         t = self.terminal(["--ask", "tty"], ["sh", "-c", "curl -sS http://a.wild.example/; "
                                              "curl -sS http://i.wild.example/"])
         t.expect("wider: *.wild.example:80 > ")
         t.send("d")
         t.expect("deny once")
-        t.send("\x1b")
+        t.send("\x7f")
         t.expect(" allow   d deny")
         t.send("s")
         t.expect("only this host")
@@ -277,6 +277,17 @@ class AtTheTerminal(AskCase):
         self.assertEqual(t.wait(), 0)
         self.assertIn("allowed *.wild.example:80 for this run", t.plain())
         self.assertEqual(t.plain().count("wants to reach"), 0)  # the second was covered
+
+    def test_what_the_terminal_answers_is_no_answer(self):
+        """A command can make a terminal say things; they must not count as a person's keys."""
+        t = self.terminal(["--ask", "tty", "--ask-timeout", "3"], self.curl(URL))
+        t.expect(" > ")
+        t.send("\x1b[0n" * 11 + "\x1b]4;1;rgb:afaf/afaf/")
+        t.send("afaf\x07")
+        t.send("\x1b]lallow forever\x1b\\af")
+        t.wait()
+        self.assertNotIn("allowed", t.plain())
+        self.assertFalse(os.path.exists(self.state("answers")))
 
     def test_never_wider_for_a_public_suffix(self):
         t = self.terminal(["--ask", "tty"], self.curl(URL))

@@ -40,7 +40,7 @@ static void test_answers(void **state)
 		{ "sar", { true, PROMPT_RUN, 0, true, NULL } },
 		{ "ssar", { true, PROMPT_RUN, 0, false, NULL } },
 		{ "ado", { false, PROMPT_ONCE, 0, false, NULL } },
-		{ "a\033do", { false, PROMPT_ONCE, 0, false, NULL } },
+		{ "a\177do", { false, PROMPT_ONCE, 0, false, NULL } },
 		{ "a15\177\177o", { true, PROMPT_ONCE, 0, false, NULL } },
 		{ "a1x5m", { true, PROMPT_DURATION, 900, false, NULL } },
 	};
@@ -61,7 +61,7 @@ static void test_no_answers(void **state)
 {
 	static const char *const rows[] = {
 		"",   "a",   "o",   "r",     "p",	"AO",	"Ao",	  "y\n",    "\r\n",
-		"a ", "a0m", "a15", "a15\n", "a99999d", "a15x", "\033[A", "a\033o", "15m",
+		"a ", "a0m", "a15", "a15\n", "a99999d", "a15x", "\033[A", "15m",
 	};
 
 	(void)state;
