@@ -6,6 +6,10 @@
  * a session gets at most what serve itself allows: its own list narrows, it never adds. Nothing a
  * client does blocks: lines and listeners are taken as they come, within ATTACH_TIMEOUT_S.
  *
+ * Whoever has sent a listener may keep a copy and make it block again (O_NONBLOCK belongs to the
+ * open file), and then accept() on it waits until somebody comes. While there are sessions, an alarm
+ * each second ends such a wait: one session can slow the others, never stop them.
+ *
  *	LINE --- attach ---> LISTENERS --- the end mark ---> ATTACHED
  *	 ^  \                                                   |
  *	 |   reload, stats: one answer each                     v any byte, or the end
@@ -17,10 +21,12 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -79,12 +85,28 @@ struct attach {
 	char line[ATTACH_LINE_MAX];
 };
 
+static void alarm_cb(int sig)
+{
+	(void)sig;
+}
+
+/* Without SA_RESTART: a call that waits returns with EINTR. */
+static void watchdog(bool on)
+{
+	const struct sigaction sa = { .sa_handler = alarm_cb };
+	const struct itimerval every = { .it_interval.tv_sec = on, .it_value.tv_sec = on };
+
+	(void)sigaction(SIGALRM, &sa, NULL);
+	(void)setitimer(ITIMER_REAL, &every, NULL);
+}
+
 /* ---- the end of a client */
 
 static void session_end(struct client *c)
 {
 	if (c->state == ATTACHED) {
-		c->a->nattached--;
+		if (--c->a->nattached == 0)
+			watchdog(false);
 		log_info("session=%u event=end", c->number);
 	}
 	gate_free(c->gate);
@@ -261,7 +283,8 @@ static bool take_listeners(struct client *c)
 	free(c->rx);
 	c->rx = NULL;
 	c->state = ATTACHED;
-	c->a->nattached++;
+	if (c->a->nattached++ == 0)
+		watchdog(true);
 	(void)event_del(&c->timer);
 	log_info("session=%u event=attached", c->number);
 	return answer_ok(c);

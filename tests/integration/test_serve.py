@@ -304,6 +304,38 @@ print("closed")
             self.assertEqual(closed, "closed")
             self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
 
+    def test_listeners_that_block(self):
+        """A session that makes its own listener block cannot stop the others."""
+        with self.serve(ALLOW):
+            done = self.w.run(["/usr/bin/python3", "-c", r"""
+import json, os, socket, struct, sys, time
+def say(s, data, fds=()):
+    socket.send_fds(s, [data], fds)
+def line(s):
+    return json.loads(s.recv(65536))["ok"]
+def frame(*records):
+    return struct.pack("=II", 0x5342584e, len(records)) + b"".join(
+        struct.pack("=BBHH", *r) for r in records).ljust(6 * 64, b"\0")
+s, l = socket.socket(socket.AF_UNIX), socket.create_server(("127.0.0.1", 0))
+s.connect(sys.argv[1])
+say(s, b'{"op":"attach","capture":false}\n')
+print(line(s))
+say(s, frame((0, socket.AF_INET, l.getsockname()[1], 0)), [l.fileno()])
+say(s, frame())
+print(line(s))
+os.set_blocking(l.fileno(), True)
+held = [socket.create_connection(l.getsockname()) for _ in range(2)]
+time.sleep(0.5)
+for _ in range(2):
+    t = socket.socket(socket.AF_UNIX)
+    t.settimeout(8)
+    t.connect(sys.argv[1])
+    say(t, b'{"op":"stats"}\n')
+    print(line(t))
+""", self.path()])
+            self.assertEqual(done.stdout, "True\n" * 4, done.stderr)
+            self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
+
     # ---- reload
 
     @contextlib.contextmanager
