@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -54,6 +55,37 @@ ssize_t fd_read_full(int fd, void *p, size_t n)
 		have += (size_t)r;
 	}
 	return (ssize_t)have;
+}
+
+int fd_open_regular(int dir, const char *path, int flags, struct error *err)
+{
+	CLEANUP_CLOSE int fd =
+		openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
+	struct stat st;
+	int had;
+
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		int saved = errno;
+
+		(void)error_set(err, saved, "cannot open '%s'", path);
+		errno = saved;
+		return -1;
+	}
+	if (S_ISDIR(st.st_mode)) {
+		(void)error_set(err, EISDIR, "cannot read '%s'", path);
+		errno = EISDIR;
+		return -1;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		(void)error_set(err, 0, "'%s' is %s, not a regular file", path,
+				S_ISFIFO(st.st_mode) ? "a pipe" : "a device");
+		errno = EINVAL;
+		return -1;
+	}
+	had = fcntl(fd, F_GETFL);
+	if (had >= 0)
+		(void)fcntl(fd, F_SETFL, had & ~O_NONBLOCK);
+	return take_fd(&fd);
 }
 
 char *fd_read_file(int fd, size_t max, size_t *len)

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/error.h"
+
 /* SCM_MAX_FD of the kernel is 253 (include/net/scm.h); more are sent in several messages. */
 #define FD_BATCH_MAX 64
 
@@ -19,6 +21,17 @@ int fd_write_all(int fd, const void *p, size_t n);
 
 /** fd_read_full() - read until @n bytes or EOF; EINTR is retried. Return: bytes read, or -1. */
 ssize_t fd_read_full(int fd, void *p, size_t n);
+
+/**
+ * fd_open_regular() - open a regular file for reading by a name from outside
+ * @dir: AT_FDCWD, or the directory in which @path is looked for
+ * @flags: O_NOFOLLOW or 0
+ *
+ * Never waits for a writer, as a named pipe would make it, and takes no terminal. Anything but a
+ * regular file is an error. Return: the descriptor, which the caller owns; -1 with @err and errno
+ * (EINVAL or EISDIR for what is no regular file).
+ */
+int fd_open_regular(int dir, const char *path, int flags, struct error *err);
 
 /**
  * fd_read_file() - the whole of a file

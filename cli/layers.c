@@ -13,7 +13,15 @@
 #include "base/xalloc.h"
 #include "cli/statedir.h"
 #include "cli/trust.h"
+#include "launcher/digest.h"
 #include "policy/listfile.h"
+
+/* A domain list that a project's file names. @text is NULL if it could not be read: @err says why. */
+struct layer_file {
+	char *path, *text;
+	size_t len;
+	struct error err;
+};
 
 struct layers {
 	struct layer v[LAYERS_MAX];
@@ -56,39 +64,135 @@ static int check_managed(int fd, const char *path, struct error *err)
 	return 0;
 }
 
-static int check_trust(struct layer *layer, const struct run_options *o, const char *path,
-		       const char *text, size_t len, struct error *err)
+/* A path of a settings file, absolute; the caller frees. */
+static char *absolute(const struct layer *layer, const char *path)
 {
-	int trusted;
+	const char *home = statedir_home();
 
-	if (o->trust_project && trust_remember(path, text, len, err) < 0)
+	if (path[0] == '/')
+		return xstrdup(path);
+	if (path[0] == '~' && (path[1] == '/' || !path[1]) && home)
+		return xasprintf("%s%s", home, path + 1);
+	if (strcmp(path, ".") == 0)
+		return xstrdup(layer->dir);
+	return xasprintf("%s/%s", layer->dir, strncmp(path, "./", 2) == 0 ? path + 2 : path);
+}
+
+/* Reads a list once: what is hashed here is what will be in force. Return: its bytes. */
+static size_t keep_file(struct layer *layer, char *path, size_t room)
+{
+	struct layer_file *f;
+	CLEANUP_CLOSE int fd = -1;
+
+	layer->kept = xreallocarray(layer->kept, layer->nkept + 1, sizeof(*layer->kept));
+	f = &layer->kept[layer->nkept++];
+	*f = (struct layer_file){ .path = path };
+	fd = fd_open_regular(AT_FDCWD, path, 0, &f->err);
+	if (fd < 0)
+		return 0;
+	f->text = fd_read_file(fd, room, &f->len);
+	if (!f->text)
+		(void)error_set(&f->err, errno, "cannot read '%s'", path);
+	return f->len;
+}
+
+static void keep_files(struct layer *layer)
+{
+	static const enum settings_list_id id[] = { SETTINGS_ALLOW_LISTS, SETTINGS_DENY_LISTS };
+	size_t room = LISTFILE_SIZE_MAX;
+
+	for (size_t i = 0; i < ARRAY_SIZE(id); i++) {
+		const struct settings_list *list = &layer->settings->list[id[i]];
+
+		for (size_t k = 0; k < list->n; k++)
+			room -= keep_file(layer, absolute(layer, list->v[k].text), room);
+	}
+}
+
+/*
+ * What trust in a project's file covers: its text, and a line for each domain list that it names.
+ * The command may write those; it must not thereby widen what a person has agreed to.
+ */
+static char *trusted_text(const struct layer *layer, const char *text, struct error *err)
+{
+	CLEANUP_FREE char *all = xstrdup(text);
+
+	for (size_t i = 0; i < layer->nkept; i++) {
+		const struct layer_file *f = &layer->kept[i];
+		char hex[DIGEST_HEX_SIZE] = "-";
+		char *longer;
+
+		if (f->text && digest_hex(f->text, f->len, hex, err) < 0)
+			return NULL;
+		longer = xasprintf("%s\n%s %s", all, hex, f->path);
+		free(all);
+		all = longer;
+	}
+	return take_ptr(all);
+}
+
+static int check_trust(struct layer *layer, const struct run_options *o, const char *path,
+		       const char *text, struct error *err)
+{
+	CLEANUP_FREE char *all = NULL;
+	int trusted = 1;
+
+	keep_files(layer);
+	all = trusted_text(layer, text, err);
+	if (!all || (o->trust_project && trust_remember(path, all, strlen(all), err) < 0))
 		return -1;
-	trusted = o->trust_project ? 1 : trust_check(path, text, len, err);
+	if (!o->trust_project)
+		trusted = trust_check(path, all, strlen(all), err);
 	if (trusted < 0)
 		return -1;
 	layer->loosens = trusted == 1;
 	if (!layer->loosens)
-		log_warn("%s: not trusted, so it only tightens; read it, then run once with "
+		log_warn("%s: not trusted, so it only tightens; read it%s, then run once with "
 			 "--trust-project",
-			 path);
+			 path, layer->nkept ? " and the lists that it names" : "");
 	return 0;
+}
+
+/* To be watched, and read again. */
+static void add_file(struct layers *l, const char *path)
+{
+	l->files = xreallocarray(l->files, l->nfiles + 1, sizeof(*l->files));
+	l->files[l->nfiles++] = xstrdup(path);
+}
+
+static void add_list_files(struct layers *l, const struct layer *layer)
+{
+	static const enum settings_list_id id[] = { SETTINGS_ALLOW_LISTS, SETTINGS_DENY_LISTS };
+
+	for (size_t i = 0; i < ARRAY_SIZE(id); i++) {
+		const struct settings_list *list = &layer->settings->list[id[i]];
+
+		for (size_t k = 0; k < list->n; k++) {
+			CLEANUP_FREE char *path = absolute(layer, list->v[k].text);
+
+			/* What nobody trusts opens no directory to us, and wakes nobody. */
+			if (layer->loosens)
+				add_file(l, path);
+		}
+	}
 }
 
 /* Reads one file into the next layer; a missing one is fine unless it was named. */
 static int load(struct layers *l, enum layer_rank rank, const char *path, const char *dir,
 		bool named, const struct run_options *o, struct error *err)
 {
-	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CLEANUP_CLOSE int fd = fd_open_regular(AT_FDCWD, path, 0, err);
+	bool missing = fd < 0 && (errno == ENOENT || errno == ENOTDIR);
 	CLEANUP_FREE char *text = NULL;
 	struct layer *layer = &l->v[l->n];
 	size_t len = 0;
 
-	l->files = xreallocarray(l->files, l->nfiles + 1, sizeof(*l->files));
-	l->files[l->nfiles++] = xstrdup(path);
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR) && !named)
+	add_file(l, path);
+	if (missing && !named)
 		return 0;
-	if (fd >= 0)
-		text = fd_read_file(fd, SETTINGS_FILE_MAX, &len);
+	if (fd < 0)
+		return error_wrap(err, "settings file");
+	text = fd_read_file(fd, SETTINGS_FILE_MAX, &len);
 	if (!text)
 		return error_set(err, errno, "cannot read the settings file '%s'", path);
 	if (l->n == LAYERS_MAX)
@@ -96,13 +200,14 @@ static int load(struct layers *l, enum layer_rank rank, const char *path, const 
 	if (rank == LAYER_MANAGED && check_managed(fd, path, err) < 0)
 		return -1;
 	*layer = (struct layer){ .rank = rank, .loosens = true };
-	if (rank == LAYER_PROJECT && check_trust(layer, o, path, text, len, err) < 0)
-		return -1;
 	layer->settings = settings_parse(text, len, path, on_warning, NULL, err);
 	if (!layer->settings)
 		return -1;
 	layer->dir = xstrdup(dir);
 	l->n++;
+	if (rank == LAYER_PROJECT && check_trust(layer, o, path, text, err) < 0)
+		return -1;
+	add_list_files(l, layer);
 	return 0;
 }
 
@@ -156,6 +261,11 @@ void layers_free(struct layers *l)
 	for (size_t i = 0; i < l->n; i++) {
 		settings_free(l->v[i].settings);
 		free(l->v[i].dir);
+		for (size_t k = 0; k < l->v[i].nkept; k++) {
+			free(l->v[i].kept[k].path);
+			free(l->v[i].kept[k].text);
+		}
+		free(l->v[i].kept);
 	}
 	for (size_t i = 0; i < SETTINGS_NUM_LISTS; i++)
 		free(l->lists[i]);
@@ -289,20 +399,6 @@ static void apply_sni_check(const struct layers *l, struct policy *p)
 	}
 }
 
-/* A path of a settings file, absolute; the caller frees. */
-static char *absolute(const struct layer *layer, const char *path)
-{
-	const char *home = statedir_home();
-
-	if (path[0] == '/')
-		return xstrdup(path);
-	if (path[0] == '~' && (path[1] == '/' || !path[1]) && home)
-		return xasprintf("%s%s", home, path + 1);
-	if (strcmp(path, ".") == 0)
-		return xstrdup(layer->dir);
-	return xasprintf("%s/%s", layer->dir, strncmp(path, "./", 2) == 0 ? path + 2 : path);
-}
-
 static int add_all(const struct layer *layer, enum settings_list_id id, enum list list,
 		   struct policy *p, struct error *err)
 {
@@ -316,6 +412,43 @@ static int add_all(const struct layer *layer, enum settings_list_id id, enum lis
 	return 0;
 }
 
+/* A file that nobody has trusted must not make us read, and tell of, others' files. */
+static int check_below(const struct layer *layer, const char *path, struct error *err)
+{
+	CLEANUP_FREE char *dir = realpath(layer->dir, NULL);
+	CLEANUP_FREE char *real = realpath(path, NULL);
+	size_t n = dir ? strlen(dir) : 0;
+
+	if (dir && real && strncmp(real, dir, n) == 0 && (n == 1 || real[n] == '/'))
+		return 0;
+	return error_set(err, 0, "%s: its list '%s' lies outside '%s', and the file is not trusted",
+			 layer->settings->file, path, layer->dir);
+}
+
+/* A project's list, from what was read when trust was judged. */
+static int add_kept(const struct layer *layer, enum list list, const char *path, struct policy *p,
+		    struct error *err)
+{
+	for (size_t i = 0; i < layer->nkept; i++) {
+		const struct layer_file *f = &layer->kept[i];
+
+		if (strcmp(f->path, path) != 0)
+			continue;
+		if (!layer->loosens && check_below(layer, path, err) < 0)
+			return -1;
+		if (!f->text) {
+			*err = f->err;
+			return -1;
+		}
+		if (f->len == 0)
+			return error_set(err, 0,
+					 "%s is empty; a list without entries needs a comment",
+					 path);
+		return listfile_parse(p, list, f->text, f->len, path, err);
+	}
+	return error_set(err, 0, "'%s' was not read", path); /* our bug: fail closed */
+}
+
 static int add_files(const struct layer *layer, enum settings_list_id id, enum list list,
 		     struct policy *p, struct error *err)
 {
@@ -323,8 +456,10 @@ static int add_files(const struct layer *layer, enum settings_list_id id, enum l
 
 	for (size_t i = 0; i < from->n; i++) {
 		CLEANUP_FREE char *path = absolute(layer, from->v[i].text);
+		int rc = layer->rank == LAYER_PROJECT ? add_kept(layer, list, path, p, err)
+						      : listfile_load(p, list, path, err);
 
-		if (listfile_load(p, list, path, err) < 0)
+		if (rc < 0)
 			return -1;
 	}
 	return 0;

@@ -29,17 +29,22 @@ enum layer_rank {
 	LAYER_USER,
 };
 
+struct layer_file;
+
 /**
  * struct layer - one file
  * @rank: its layer
  * @loosens: its allow entries and loosening switches count
  * @dir: what relative paths in it are relative to
+ * @kept, @nkept: a project's domain lists, as they were when trust in them was judged
  */
 struct layer {
 	enum layer_rank rank;
 	bool loosens;
 	char *dir;
 	struct settings *settings;
+	struct layer_file *kept;
+	size_t nkept;
 };
 
 struct layers;
@@ -57,7 +62,7 @@ struct layers *layers_load(const struct run_options *o, const char *cwd, struct 
 /** layers_free() - NULL is allowed. */
 void layers_free(struct layers *l);
 
-/** layers_files() - every file that was looked for, present or not; @n of them, owned by @l. */
+/** layers_files() - every file that was looked for, present or not, domain lists among them; owned by @l. */
 const char *const *layers_files(const struct layers *l, size_t *n);
 
 /** layers_apply() - put the files' network entries and switches on @p. 0, or -1 with @err. */

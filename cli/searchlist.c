@@ -63,7 +63,7 @@ static void read_line(struct searchlist *s, const char *p, size_t n)
 struct searchlist *searchlist_new(const char *resolv_conf)
 {
 	struct searchlist *s = xcalloc(1, sizeof(*s));
-	CLEANUP_CLOSE int fd = open(resolv_conf, O_RDONLY | O_CLOEXEC);
+	CLEANUP_CLOSE int fd = fd_open_regular(AT_FDCWD, resolv_conf, 0, NULL);
 	CLEANUP_FREE char *text = NULL;
 	size_t len = 0;
 

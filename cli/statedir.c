@@ -88,20 +88,23 @@ int statedir_lock(int dir, struct error *err)
 
 char *statedir_read(int dir, const char *name, size_t max, size_t *len, struct error *err)
 {
-	CLEANUP_CLOSE int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	CLEANUP_CLOSE int fd = fd_open_regular(dir, name, O_NOFOLLOW, err);
 	char *text = fd < 0 ? NULL : fd_read_file(fd, max, len);
+	int saved = errno;
 
-	if (!text)
-		(void)error_set(err, errno, "cannot read '%s' in our state directory", name);
+	if (fd >= 0 && !text)
+		(void)error_set(err, saved, "cannot read '%s'", name);
+	errno = saved;
 	return text;
 }
 
 int statedir_replace(int dir, const char *name, const void *text, size_t len, struct error *err)
 {
 	CLEANUP_FREE char *temp = xasprintf(".%s.%d", name, (int)getpid());
-	CLEANUP_CLOSE int fd =
-		openat(dir, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	CLEANUP_CLOSE int fd = -1;
 
+	(void)unlinkat(dir, temp, 0); /* of a process that had our number and died */
+	fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return error_set(err, errno, "cannot write in our state directory");
 	if (fd_write_all(fd, text, len) < 0 || fsync(fd) < 0 ||

@@ -44,18 +44,22 @@ static bool has_line(const char *all, const char *line)
 int trust_check(const char *path, const void *text, size_t len, struct error *err)
 {
 	CLEANUP_FREE char *line = line_of(path, text, len, err);
-	CLEANUP_CLOSE int dir = line ? statedir_open(false, err) : -1;
+	CLEANUP_CLOSE int dir = -1;
 	CLEANUP_FREE char *all = NULL;
+	struct error missing;
 	size_t have;
 
 	/* Without a state directory nothing has been trusted. */
 	if (!line)
 		return -1;
+	dir = statedir_open(false, &missing);
 	if (dir < 0)
 		return 0;
-	all = statedir_read(dir, TRUST_FILE, TRUST_FILE_MAX, &have, err);
+	all = statedir_read(dir, TRUST_FILE, TRUST_FILE_MAX, &have, &missing);
+	if (!all && missing.code == ENOENT)
+		return 0;
 	if (!all)
-		return errno == ENOENT ? 0 : -1;
+		return error_set(err, 0, "%s", missing.msg);
 	return has_line(all, line);
 }
 
@@ -85,13 +89,14 @@ int trust_remember(const char *path, const void *text, size_t len, struct error 
 	CLEANUP_CLOSE int dir = line ? statedir_open(true, err) : -1;
 	CLEANUP_CLOSE int lock = dir >= 0 ? statedir_lock(dir, err) : -1;
 	CLEANUP_FREE char *all = NULL, *kept = NULL, *next = NULL;
+	struct error missing;
 	size_t have;
 
 	if (lock < 0)
 		return -1;
-	all = statedir_read(dir, TRUST_FILE, TRUST_FILE_MAX, &have, err);
-	if (!all && errno != ENOENT)
-		return -1;
+	all = statedir_read(dir, TRUST_FILE, TRUST_FILE_MAX, &have, &missing);
+	if (!all && missing.code != ENOENT)
+		return error_set(err, 0, "%s", missing.msg);
 	kept = without(all ? all : "", path);
 	next = xasprintf("%s%s", kept, line);
 	return statedir_replace(dir, TRUST_FILE, next, strlen(next), err);

@@ -173,7 +173,7 @@ static int table_parse(struct table *t, const char *text, size_t len, const stru
 static int read_table(const struct hostsfile *h, struct table *t, struct stat *st,
 		      struct error *err)
 {
-	CLEANUP_CLOSE int fd = open(h->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	CLEANUP_CLOSE int fd = fd_open_regular(AT_FDCWD, h->path, 0, err);
 	CLEANUP_FREE char *text = NULL;
 	size_t len;
 
@@ -182,7 +182,9 @@ static int read_table(const struct hostsfile *h, struct table *t, struct stat *s
 		table_index(t, &h->key);
 		return 0;
 	}
-	if (fd < 0 || fstat(fd, st))
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, st))
 		return error_set(err, errno, "cannot read %s", h->path);
 	text = fd_read_file(fd, HOSTSFILE_SIZE_MAX, &len);
 	if (!text)

@@ -251,9 +251,9 @@ int listfile_read(struct policy *p, enum list list, int fd, const char *file, st
 
 int listfile_load(struct policy *p, enum list list, const char *path, struct error *err)
 {
-	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	CLEANUP_CLOSE int fd = fd_open_regular(AT_FDCWD, path, 0, err);
 
 	if (fd < 0)
-		return error_set(err, errno, "cannot open %s", path);
+		return -1;
 	return listfile_read(p, list, fd, path, err);
 }

@@ -125,7 +125,7 @@ static void test_an_untrusted_project_only_tightens(void **state)
 	write_file(user_file, "{\"network\": {\"allowedDomains\": [\"user.example\"]}}");
 	write_file(project_file, "{\"network\": {\"allowedDomains\": [\"project.example\"],"
 				 "\"deniedDomains\": [\"user.example\"], \"onUnknownHost\": "
-				 "\"allow\"}}");
+				 "\"ask\"}}");
 	assert_int_equal(ask(&o, "project.example"), CODE_NOT_LISTED);
 	assert_int_equal(ask(&o, "user.example"), CODE_DENIED);
 	assert_int_equal(ask(&o, "option.example"), CODE_OK);
@@ -136,6 +136,90 @@ static void test_an_untrusted_project_only_tightens(void **state)
 	/* another content is another file */
 	write_file(project_file, "{\"network\": {\"allowedDomains\": [\"project2.example\"]}}");
 	assert_int_equal(ask(&o, "project2.example"), CODE_NOT_LISTED);
+	run_options_clear(&o);
+}
+
+/* The command may write the lists: a changed one is not what was trusted. */
+static void test_trust_covers_the_lists_that_the_file_names(void **state)
+{
+	struct run_options o;
+
+	(void)state;
+	run_options_init(&o);
+	write_file("allow.list", "good.example\n");
+	write_file("deny.list", "bad.example\n");
+	write_file(project_file, "{\"network\": {\"allowListFiles\": [\"allow.list\"],"
+				 "\"denyListFiles\": [\"./deny.list\"]}}");
+	assert_int_equal(ask(&o, "good.example"), CODE_NOT_LISTED);
+	assert_int_equal(ask(&o, "bad.example"), CODE_DENIED);
+	o.trust_project = true;
+	assert_int_equal(ask(&o, "good.example"), CODE_OK);
+	o.trust_project = false;
+	assert_int_equal(ask(&o, "good.example"), CODE_OK);
+	write_file("allow.list", "good.example\nevil.example\n");
+	assert_int_equal(ask(&o, "evil.example"), CODE_NOT_LISTED);
+	assert_int_equal(ask(&o, "good.example"), CODE_NOT_LISTED);
+	write_file("allow.list", "good.example\n");
+	assert_int_equal(ask(&o, "good.example"), CODE_OK);
+	write_file("deny.list", "other.example\n");
+	assert_int_equal(ask(&o, "good.example"), CODE_NOT_LISTED);
+	write_file("deny.list", "bad.example\n");
+	assert_int_equal(ask(&o, "good.example"), CODE_OK);
+	run_options_clear(&o);
+}
+
+static void test_an_untrusted_project_names_only_lists_of_its_own(void **state)
+{
+	CLEANUP_FREE char *home = xstrdup(dir);
+	CLEANUP_FREE char *link = xasprintf("%s/project/link.list", home);
+	CLEANUP_FREE char *target = xasprintf("%s/outside.list", home);
+	struct run_options o;
+
+	(void)state;
+	run_options_init(&o);
+	write_file("outside.list", "secret.example\n");
+	write_file("project/inside.list", "bad.example\n");
+	assert_int_equal(symlink(target, link), 0);
+	(void)snprintf(dir, sizeof(dir), "%s/project", home);
+	write_file(project_file, "{\"network\": {\"denyListFiles\": [\"inside.list\"]}}");
+	assert_int_equal(ask(&o, "bad.example"), CODE_DENIED);
+	write_file(project_file, "{\"network\": {\"denyListFiles\": [\"../outside.list\"]}}");
+	assert_false(loads(&o));
+	write_file(project_file, "{\"network\": {\"denyListFiles\": [\"link.list\"]}}");
+	assert_false(loads(&o));
+	o.trust_project = true;
+	assert_int_equal(ask(&o, "secret.example"), CODE_DENIED);
+	(void)snprintf(dir, sizeof(dir), "%s", home);
+	run_options_clear(&o);
+}
+
+/* A pipe in the place of a file would hold the start, or a reload, until somebody writes. */
+static void test_a_pipe_is_no_settings_file_and_no_list(void **state)
+{
+	CLEANUP_FREE char *pipe_path = xasprintf("%s/pipe", dir);
+	CLEANUP_FREE char *user = xasprintf("%s/%s", dir, user_file);
+	struct run_options o;
+
+	(void)state;
+	assert_int_equal(mkfifo(pipe_path, 0600), 0);
+	run_options_init(&o);
+	assert_true(loads(&o));
+	options_add_rule(&o, OPT_DENY_LIST, pipe_path);
+	assert_false(loads(&o));
+	run_options_clear(&o);
+	run_options_init(&o);
+	options_add_rule(&o, OPT_POLICY, pipe_path);
+	assert_false(loads(&o));
+	run_options_clear(&o);
+	run_options_init(&o);
+	write_file(project_file, "{\"network\": {\"denyListFiles\": [\"pipe\"]}}");
+	assert_false(loads(&o));
+	write_file(project_file, "{}");
+	assert_true(loads(&o));
+	write_file(user_file, "{}");
+	assert_int_equal(unlink(user), 0);
+	assert_int_equal(mkfifo(user, 0600), 0);
+	assert_false(loads(&o));
 	run_options_clear(&o);
 }
 
@@ -241,6 +325,12 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_paths_are_made_absolute, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_trust_is_by_path_and_content, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_trust_covers_the_lists_that_the_file_names,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			test_an_untrusted_project_names_only_lists_of_its_own, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_pipe_is_no_settings_file_and_no_list, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
