@@ -329,6 +329,38 @@ static void test_build_leads_ssh_through_the_proxy_without_capture(void **state)
 	}
 }
 
+/* In somebody else's sandbox the variables are theirs, but for the way to the proxy. */
+static void test_build_keeps_everything_else_when_told(void **state)
+{
+	static const char *const parent[] = { "LD_PRELOAD=x.so",
+					      "API_TOKEN=secret",
+					      "HTTP_PROXY=http://elsewhere.example:1",
+					      "Http_Proxy=http://elsewhere.example:1",
+					      "no_proxy=*",
+					      "SBX_NET=0",
+					      "TMPDIR=/their/tmp",
+					      "GIT_SSH_COMMAND=their-ssh",
+					      "JAVA_TOOL_OPTIONS=-Dtheirs",
+					      NULL };
+	struct childenv_plan plan = { .parent = mutable(parent), .keep = true, .proxy_port = 3128 };
+	struct error err;
+	char **env = childenv_build(&plan, &err);
+
+	(void)state;
+	assert_non_null(env);
+	assert_string_equal(get(env, "LD_PRELOAD"), "x.so");
+	assert_string_equal(get(env, "API_TOKEN"), "secret");
+	assert_string_equal(get(env, "TMPDIR"), "/their/tmp");
+	assert_string_equal(get(env, "GIT_SSH_COMMAND"), "their-ssh");
+	assert_string_equal(get(env, "HTTP_PROXY"), "http://127.0.0.1:3128");
+	assert_null(get(env, "Http_Proxy"));
+	assert_string_equal(get(env, "no_proxy"), "localhost,127.0.0.1,::1");
+	assert_string_equal(get(env, "SBX_NET"), "1");
+	assert_non_null(strstr(get(env, "JAVA_TOOL_OPTIONS"), "-Dtheirs"));
+	assert_non_null(strstr(get(env, "JAVA_TOOL_OPTIONS"), "-Dhttp.proxyHost=127.0.0.1"));
+	childenv_free(env);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +374,7 @@ int main(void)
 		cmocka_unit_test(test_build_refuses_malformed_wishes),
 		cmocka_unit_test(test_build_lets_the_user_add_java_options),
 		cmocka_unit_test(test_build_leads_ssh_through_the_proxy_without_capture),
+		cmocka_unit_test(test_build_keeps_everything_else_when_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
