@@ -114,12 +114,12 @@ static void draw(struct approvals *a, bool fresh)
 	if (!a->tty || a->nopen == 0)
 		return;
 	erase(a);
-	a->lines = card_format(&a->open[0].q, &style, a->nopen - 1, asking_now(), text);
+	a->lines = card_format(&a->open[0].q, &style, a->nopen - 1, text);
 	(void)fputs(text, stdout);
 	(void)fflush(stdout);
 	if (fresh) /* what was typed for something else is no answer */
 		(void)tcflush(STDIN_FILENO, TCIFLUSH);
-	card_input(&a->open[0].q, &style, &a->keys, text);
+	card_input(&a->open[0].q, &style, asking_now(), &a->keys, text);
 	(void)fputs(text, stdout);
 	(void)fflush(stdout);
 }

@@ -133,15 +133,12 @@ static const char *way_in(const char *via)
 	return via;
 }
 
-static void put_state(struct card *c, const struct question *q, size_t more, uint64_t now)
+static void put_state(struct card *c, const struct question *q, size_t more)
 {
-	unsigned left = question_seconds(q, now);
-
 	put(c, DIM, "  %-9s", "waiting");
 	put(c, PLAIN, "%llu connection%s; ", (unsigned long long)q->waiting,
 	    q->waiting == 1 ? "" : "s");
-	put(c, left <= 10 ? WARN : PLAIN, "%u s left", left);
-	put(c, PLAIN, ", then no");
+	put(c, PLAIN, "no answer in time is a no");
 	if (more)
 		put(c, DIM, "   (%zu more question%s)", more, more == 1 ? "" : "s");
 	line(c);
@@ -184,9 +181,11 @@ static void put_scopes(struct card *c, const struct keys *k)
 	put(c, DIM, "or 15m 2h 7d");
 }
 
-static void put_input(struct card *c, const struct question *q, const struct keys *k)
+static void put_input(struct card *c, const struct question *q, uint64_t now, const struct keys *k)
 {
-	put(c, PLAIN, "  ");
+	unsigned left = question_seconds(q, now);
+
+	put(c, left <= 10 ? WARN : DIM, "  %u s  ", left);
 	if (k->wide)
 		put(c, WARN, "%s ", q->wide);
 	if (k->verdict)
@@ -197,7 +196,7 @@ static void put_input(struct card *c, const struct question *q, const struct key
 }
 
 unsigned card_format(const struct question *q, const struct card_style *style, size_t more,
-		     uint64_t now, char out[CARD_MAX])
+		     char out[CARD_MAX])
 {
 	struct card c = start(style, out);
 
@@ -216,15 +215,15 @@ unsigned card_format(const struct question *q, const struct card_style *style, s
 	put_process(&c, q);
 	put_field(&c, "command", q->command);
 	put_field(&c, "project", q->project);
-	put_state(&c, q, more, now);
+	put_state(&c, q, more);
 	line(&c);
 	return c.lines;
 }
 
-void card_input(const struct question *q, const struct card_style *style, const struct keys *k,
-		char out[CARD_MAX])
+void card_input(const struct question *q, const struct card_style *style, uint64_t now,
+		const struct keys *k, char out[CARD_MAX])
 {
 	struct card c = start(style, out);
 
-	put_input(&c, q, k);
+	put_input(&c, q, now, k);
 }

@@ -34,10 +34,10 @@ struct card_style card_style(int fd);
  * No line is wider than the terminal. Return: how many lines, that of card_input() included.
  */
 unsigned card_format(const struct question *q, const struct card_style *style, size_t more,
-		     uint64_t now, char out[CARD_MAX]);
+		     char out[CARD_MAX]);
 
-/** card_input() - the line where one types, without its end. */
-void card_input(const struct question *q, const struct card_style *style, const struct keys *k,
-		char out[CARD_MAX]);
+/** card_input() - the line where one types, with the seconds that are left, without its end. */
+void card_input(const struct question *q, const struct card_style *style, uint64_t now,
+		const struct keys *k, char out[CARD_MAX]);
 
 #endif

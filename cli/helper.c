@@ -89,6 +89,7 @@ static void run_program(const struct worker *w, int fd, const char *text)
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)setsid();
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* should the helper be killed */
 	if (dup2(fd, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0)
 		_exit(126);
 	(void)execlp(w->cfg->program, w->cfg->program, text, (char *)NULL);

@@ -7,9 +7,9 @@
  *   idle -> (suspend whoever relays, keep the modes, read single keys) -> shown
  *        -> answer, time-out or withdrawal -> the next one, or (modes back, resume) -> idle
  *
- * With a relay the screen is ours meanwhile, and the card is drawn anew every second. Without one
- * the command may write at any moment: then the card is drawn once, and again at any key that means
- * nothing. What was typed before the card stood is thrown away. In the background we touch nothing
+ * The line where one types is drawn anew every second. With a relay the screen is ours meanwhile;
+ * without one the command may write at any moment: then the card is not erased but drawn again below,
+ * at any key that means nothing. What was typed before the card stood is thrown away. In the background we touch nothing
  * and look once a second whether we are in front.
  */
 #include "cli/prompt_tty.h"
@@ -127,22 +127,21 @@ static void draw(struct prompt_tty *t, bool fresh)
 	/* Whatever the command left: no colours, the usual letters, the cursor visible. */
 	if (first)
 		put(t, style.colour ? "\033[0m\017\033[?25h\r\n" : "\r\n");
-	t->lines = card_format(t->question, &style, asking_open_count(t->asking) - 1, asking_now(),
-			       text);
+	t->lines = card_format(t->question, &style, asking_open_count(t->asking) - 1, text);
 	put(t, text);
 	if (fresh)
 		(void)tcflush(t->fd, TCIFLUSH);
-	card_input(t->question, &style, &t->keys, text);
+	card_input(t->question, &style, asking_now(), &t->keys, text);
 	put(t, text);
 }
 
-/* A key was typed: the last line is enough. */
+/* A key was typed, or a second is over: the last line is enough. */
 static void draw_input(struct prompt_tty *t)
 {
 	const struct card_style style = card_style(t->fd);
 	char text[CARD_MAX];
 
-	card_input(t->question, &style, &t->keys, text);
+	card_input(t->question, &style, asking_now(), &t->keys, text);
 	put(t, style.colour ? "\r\033[K" : "\r\n");
 	put(t, text);
 }
@@ -323,8 +322,8 @@ static void tick_cb(evutil_socket_t fd, short what, void *arg)
 		return;
 	if (!t->owned || !event_pending(&t->key, EV_READ, NULL))
 		show(t);
-	else if (is_alone(t) && in_foreground(t->fd) && card_style(t->fd).colour)
-		draw(t, false);
+	else if (in_foreground(t->fd) && card_style(t->fd).colour)
+		draw_input(t);
 }
 
 static void resize_cb(evutil_socket_t sig, short what, void *arg)

@@ -265,6 +265,7 @@ static int run(struct run *r)
 			.timeout = r->options.timeout,
 		};
 
+		err.msg[0] = '\0'; /* what a step that succeeded had tried first */
 		status = supervisor_run(&cfg, &err);
 	}
 	if (err.msg[0])

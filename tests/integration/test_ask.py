@@ -254,7 +254,7 @@ class AtTheTerminal(AskCase):
                                              % (URL, URL)])
         t.expect(" > ")
         t.send("ar")
-        seen = t.expect("then no\n\n  a allow   d deny > ")
+        seen = t.expect("is a no\n\n  60 s  a allow   d deny > ")
         self.assertEqual(seen.count("hello from net"), 2)
         self.assertIn("good.example:8080", seen)
         t.send("dr")
@@ -472,6 +472,45 @@ class ByProgram(AskCase):
         proc.wait()
         self.assertEqual(self.w.wait_no_processes(), {})
 
+    def test_a_killed_helper_is_a_no(self):
+        o = self.w.oracle()
+        ask = self.script("ask.sh", "exec sleep 4714")
+        proc = self.w.popen(self.w.sbx_argv(["--ask", "exec:" + ask], self.curl("-f", URL)),
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+        self.addCleanup(self.end_processes, "sleep 4714")
+        end = time.monotonic() + 20
+        while not self.w.processes_with("sleep 4714") and time.monotonic() < end:
+            time.sleep(0.02)
+        sleeper = next(iter(self.w.processes_with("sleep 4714")))
+        os.kill(self.parent(sleeper), signal.SIGKILL)
+        out, err = proc.communicate(timeout=20)
+        self.assertEqual((out, proc.returncode), ("", 22), err)
+        self.assertIn("our helper process has gone", err)
+        self.assertQuiet(o)
+        self.assertEqual(self.w.processes_with("sleep 4714"), {})
+
+    def parent(self, pid):
+        with open("/proc/%d/stat" % pid, encoding="utf-8") as f:
+            return int(f.read().rpartition(")")[2].split()[1])
+
+    def end_processes(self, marker):
+        for pid in self.w.processes_with(marker):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def test_an_unanswered_question_is_recorded(self):
+        audit = os.path.join(self.w.ws, "audit.jsonl")
+        ask = self.script("ask.sh", "sleep 20")
+        self.w.sbx_run(["--ask", "exec:" + ask, "--ask-timeout", "1", "--audit", audit],
+                       self.curl(URL))
+        with open(audit, encoding="utf-8") as f:
+            lines = [json.loads(x) for x in f]
+        os.unlink(audit)
+        found = [(x["event"], x["verdict"], x["code"], x["by"]) for x in lines
+                 if x["event"] in ("answer", "decision")]
+        self.assertEqual(found, [("answer", "deny", "ask-timeout", None),
+                                 ("decision", "deny", "ask-timeout", None)])
+
     def test_as_root(self):
         ask = self.script("ask.sh", "cat >%s/root-told\necho allow" % self.w.root_ws)
         done = self.w.sbx_run(["--ask", "exec:" + ask], self.curl("-f", URL), uid=0)
@@ -600,7 +639,7 @@ class ByControl(AskCase):
                 self.assertEqual(glob.glob(self.state("run", "*")), [])
 
     def test_first_answer_wins(self):
-        proc = self.start()
+        proc = self.start(command=["sh", "-c", "curl -sS -f %s; sleep 2" % URL])
         first, second = self.subscribed(), self.subscribed()
         q = first.event("question")
         self.assertEqual(second.event("question")["id"], q["id"])

@@ -39,7 +39,7 @@ static void test_everything_is_shown(void **state)
 		"4711  node install.js",
 		"npm install",
 		"/home/me/app",
-		"3 connections; 57 s left, then no",
+		"3 connections; no answer in time is a no",
 		"(2 more questions)",
 	};
 	const struct card_style style = { .columns = 80 };
@@ -47,7 +47,7 @@ static void test_everything_is_shown(void **state)
 	char text[CARD_MAX];
 
 	(void)state;
-	(void)card_format(&q, &style, 2, 0, text);
+	(void)card_format(&q, &style, 2, text);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		assert_non_null(strstr(text, parts[i]));
 }
@@ -67,9 +67,9 @@ static void test_lines_fit(void **state)
 		for (int colour = 0; colour < 2; colour++) {
 			const struct card_style style = { .columns = columns, .colour = colour };
 			char text[2 * CARD_MAX];
-			unsigned lines = card_format(&q, &style, 0, 0, text), seen = 1, width = 0;
+			unsigned lines = card_format(&q, &style, 0, text), seen = 1, width = 0;
 
-			card_input(&q, &style, &k, text + strlen(text));
+			card_input(&q, &style, 0, &k, text + strlen(text));
 			for (const char *p = text; *p; p++) {
 				if (*p == '\033') {
 					p = strchr(p, 'm');
@@ -95,17 +95,19 @@ static void test_input_follows_the_keys(void **state)
 	char text[CARD_MAX];
 
 	(void)state;
-	card_input(&q, &style, &k, text);
-	assert_string_equal(text, "  [a] allow   [d] deny   [s] wider: *.dl.example.com:443 > ");
+	card_input(&q, &style, 0, &k, text);
+	assert_string_equal(text,
+			    "  57 s  [a] allow   [d] deny   [s] wider: *.dl.example.com:443 > ");
 	(void)keys_feed(&k, 'd', true, &unused);
-	card_input(&q, &style, &k, text);
+	card_input(&q, &style, 0, &k, text);
 	assert_string_equal(
-		text, "  deny [o]nce  this [r]un  this [p]roject  [f]orever  or 15m 2h 7d > ");
+		text,
+		"  57 s  deny [o]nce  this [r]un  this [p]roject  [f]orever  or 15m 2h 7d > ");
 	(void)keys_feed(&k, 's', true, &unused);
 	(void)keys_feed(&k, '5', true, &unused);
-	card_input(&q, &style, &k, text);
-	assert_string_equal(text,
-			    "  *.dl.example.com:443 deny for 5   [m]inutes [h]ours [d]ays > ");
+	card_input(&q, &style, 0, &k, text);
+	assert_string_equal(
+		text, "  57 s  *.dl.example.com:443 deny for 5   [m]inutes [h]ours [d]ays > ");
 }
 
 int main(void)
