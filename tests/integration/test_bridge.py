@@ -173,9 +173,10 @@ class Foreign(ServeCase):
         with self.serve(ALLOW) as server:
             at = self.foreign()
             proc = self.w.popen(self.bridge_argv(
-                ["sh", "-c", 'read x; "$@"', "sh", *self.w.curl_argv("http://good.example/")],
+                ["sh", "-c", 'echo up; read x; "$@"', "sh",
+                 *self.w.curl_argv("http://good.example/")],
                 at=at), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            wait_for(lambda: any("read x" in x for x in self.w.processes().values()))
+            self.assertEqual(proc.stdout.readline(), b"up\n")
             server.kill()
             server.wait()
             out, err = proc.communicate(b"\n", timeout=30)
