@@ -13,16 +13,29 @@ static bool is_locked(const struct option_value *v, const char *managed_only)
 	return v->id == OPT_ALLOW || v->id == OPT_ALLOW_LIST || v->id == OPT_ALLOW_PRIVATE;
 }
 
-/* Which list an option's value joins. */
-static int add_rule(struct policy *p, const struct option_value *v, struct error *err)
+/*
+ * The list that --only makes. Where settings say that only the listed hosts are open
+ * (strictAllowlist, allowManagedDomainsOnly) it may narrow them, and adds nothing.
+ */
+static enum list own_list(const struct layers *l)
 {
+	bool locked = layers_managed_only(l) || layers_flag(l, SETTINGS_STRICT) == SETTINGS_YES;
+
+	return locked ? LIST_WITHIN : LIST_ONLY;
+}
+
+/* Which list an option's value joins. */
+static int add_rule(struct policy *p, const struct option_value *v, enum list own,
+		    struct error *err)
+{
+
 	switch (v->id) {
 	case OPT_ALLOW:
 		return policy_add(p, LIST_ALLOW, v->value, v->option, 0, NULL, err);
 	case OPT_DENY:
 		return policy_add(p, LIST_DENY, v->value, v->option, 0, NULL, err);
 	case OPT_ONLY:
-		return policy_add(p, LIST_ONLY, v->value, v->option, 0, NULL, err);
+		return policy_add(p, own, v->value, v->option, 0, NULL, err);
 	case OPT_ALLOW_PRIVATE:
 		return policy_add(p, LIST_PRIVATE, v->value, v->option, 0, NULL, err);
 	case OPT_ALLOW_LIST:
@@ -36,9 +49,11 @@ static int add_rule(struct policy *p, const struct option_value *v, struct error
 	}
 }
 
-static int add_options(struct policy *p, const struct run_options *o, const char *managed_only,
+static int add_options(struct policy *p, const struct run_options *o, const struct layers *l,
 		       struct error *err)
 {
+	const char *managed_only = layers_managed_only(l);
+
 	for (size_t i = 0; i < o->rules.n; i++) {
 		const struct option_value *v = &o->rules.v[i];
 
@@ -47,7 +62,7 @@ static int add_options(struct policy *p, const struct run_options *o, const char
 				 v->value, managed_only);
 			continue;
 		}
-		if (add_rule(p, v, err) < 0)
+		if (add_rule(p, v, own_list(l), err) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < o->within.n; i++) {
@@ -67,7 +82,7 @@ int rules_load(struct rules *r, const struct run_options *o, const char *cwd, st
 	if (!made.layers)
 		return -1;
 	made.policy = policy_new();
-	if (add_options(made.policy, o, layers_managed_only(made.layers), err) < 0 ||
+	if (add_options(made.policy, o, made.layers, err) < 0 ||
 	    layers_apply(made.layers, made.policy, err) < 0) {
 		rules_clear(&made);
 		return -1;

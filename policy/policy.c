@@ -173,37 +173,52 @@ static void deny(struct decision *out, enum code code, const struct rule *rule)
 	set(out, VERDICT_DENY, code, rule);
 }
 
-/* Look an address up on the allow list, and on the run's own list unless strict mode locks it. */
-static const struct rule *listed_addr(const struct policy *p, const struct addr *a, uint16_t port,
-				      const struct ruleset_query *q)
-{
-	const struct rule *r = ruleset_find_addr(p->list[LIST_ALLOW], a, port, q);
+/*
+ * Which lists open a target. With an own list of the run only that one allows; where an address
+ * that an allowed name leads to is judged, what the allow list says about addresses still counts.
+ */
+enum reach {
+	REACH_ANY,   /* the allow list and the run's own */
+	REACH_ALLOW, /* the one that allows in this run */
+};
 
-	if (!r && !p->strict)
-		r = ruleset_find_addr(p->list[LIST_ONLY], a, port, q);
-	return r;
+static bool has_own_list(const struct policy *p)
+{
+	return ruleset_count(p->list[LIST_ONLY]) > 0;
 }
 
-static const struct rule *listed_name(const struct policy *p, const struct hostname *h,
-				      uint16_t port, const struct ruleset_query *q)
+static const struct rule *listed_addr(const struct policy *p, enum reach reach,
+				      const struct addr *a, uint16_t port,
+				      const struct ruleset_query *q)
 {
-	const struct rule *r = ruleset_find_name(p->list[LIST_ALLOW], h, port, q);
+	const struct rule *r = ruleset_find_addr(p->list[LIST_ONLY], a, port, q);
 
-	if (!r && !p->strict)
-		r = ruleset_find_name(p->list[LIST_ONLY], h, port, q);
-	return r;
+	if (r || (reach == REACH_ALLOW && has_own_list(p)))
+		return r;
+	return ruleset_find_addr(p->list[LIST_ALLOW], a, port, q);
+}
+
+static const struct rule *listed_name(const struct policy *p, enum reach reach,
+				      const struct hostname *h, uint16_t port,
+				      const struct ruleset_query *q)
+{
+	const struct rule *r = ruleset_find_name(p->list[LIST_ONLY], h, port, q);
+
+	if (r || (reach == REACH_ALLOW && has_own_list(p)))
+		return r;
+	return ruleset_find_name(p->list[LIST_ALLOW], h, port, q);
 }
 
 /* The entry that names @a itself, or a block around it which is no wider than its kind. */
-static const struct rule *opened(const struct policy *p, const struct addr *a, uint16_t port,
-				 enum addr_class class)
+static const struct rule *opened(const struct policy *p, enum reach reach, const struct addr *a,
+				 uint16_t port, enum addr_class class)
 {
 	struct ruleset_query q = { .kinds = RULESET_ADDRS };
 
 	switch (class) {
 	case ADDR_METADATA:
 	case ADDR_LINK_LOCAL:
-		return listed_addr(p, a, port, &exact_addr_query);
+		return listed_addr(p, reach, a, port, &exact_addr_query);
 	case ADDR_LOOPBACK:
 		q.min_bits = a->family == AF_INET ? V4_BITS_MIN : 127;
 		break;
@@ -215,7 +230,7 @@ static const struct rule *opened(const struct policy *p, const struct addr *a, u
 	case ADDR_NUM_CLASSES:
 		break;
 	}
-	return listed_addr(p, a, port, &q);
+	return listed_addr(p, reach, a, port, &q);
 }
 
 static const struct addr loopback_addr[] = {
@@ -227,17 +242,17 @@ static const struct addr loopback_addr[] = {
  * The entry that names a name of this machine: itself, or a wildcard over such names (*.localhost).
  * "*" and *.localdomain mean other hosts.
  */
-static const struct rule *listed_local(const struct policy *p, const struct hostname *h,
-				       uint16_t port)
+static const struct rule *listed_local(const struct policy *p, enum reach reach,
+				       const struct hostname *h, uint16_t port)
 {
 	struct ruleset_query exact = { .kinds = RULESET_KIND(PATTERN_HOST) };
 	struct ruleset_query q = { .kinds = RULESET_NAMES };
-	const struct rule *r = listed_name(p, h, port, &exact);
+	const struct rule *r = listed_name(p, reach, h, port, &exact);
 	struct pattern pattern;
 
 	if (r)
 		return r;
-	r = listed_name(p, h, port, &q); /* the most specific: wider ones are less local */
+	r = listed_name(p, reach, h, port, &q); /* the most specific: wider ones are less local */
 	if (!r || pattern_parse(r->text, strlen(r->text), &pattern, NULL) ||
 	    !hostname_is_local(&pattern.host))
 		return NULL;
@@ -245,13 +260,13 @@ static const struct rule *listed_local(const struct policy *p, const struct host
 }
 
 /* The entry that opens a name of this machine: its own, or that of the loopback address. */
-static const struct rule *opened_local(const struct policy *p, const struct hostname *h,
-				       uint16_t port)
+static const struct rule *opened_local(const struct policy *p, enum reach reach,
+				       const struct hostname *h, uint16_t port)
 {
-	const struct rule *r = listed_local(p, h, port);
+	const struct rule *r = listed_local(p, reach, h, port);
 
 	for (size_t i = 0; !r && i < ARRAY_SIZE(loopback_addr); i++)
-		r = listed_addr(p, &loopback_addr[i], port, &exact_addr_query);
+		r = listed_addr(p, reach, &loopback_addr[i], port, &exact_addr_query);
 	return r;
 }
 
@@ -265,7 +280,7 @@ static bool metadata_listed(const struct policy *p, uint16_t port)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(addr); i++)
-		if (listed_addr(p, &addr[i], port, &exact_addr_query))
+		if (listed_addr(p, REACH_ANY, &addr[i], port, &exact_addr_query))
 			return true;
 	return false;
 }
@@ -280,7 +295,7 @@ static enum code never(const struct policy *p, const struct target *t)
 	if (t->port == 0 && t->via != VIA_DNS)
 		return CODE_BAD_PORT;
 	if (!target_is_literal(t)) {
-		if (hostname_is_local(&t->host) && !opened_local(p, &t->host, t->port))
+		if (hostname_is_local(&t->host) && !opened_local(p, REACH_ANY, &t->host, t->port))
 			return CODE_LOOPBACK;
 		if (hostname_is_metadata(&t->host) && !metadata_listed(p, t->port))
 			return CODE_METADATA;
@@ -291,7 +306,7 @@ static enum code never(const struct policy *p, const struct target *t)
 	case ADDR_LOOPBACK:
 	case ADDR_METADATA:
 	case ADDR_LINK_LOCAL:
-		return opened(p, &t->addr, t->port, class) ? CODE_OK : class_code[class];
+		return opened(p, REACH_ANY, &t->addr, t->port, class) ? CODE_OK : class_code[class];
 	case ADDR_PUBLIC:
 	case ADDR_PRIVATE:
 	case ADDR_SPECIAL:
@@ -339,13 +354,13 @@ static const struct rule *allowed(const struct policy *p, const struct target *t
 	const struct rule *r;
 
 	if (!target_is_literal(t) && hostname_is_local(&t->host))
-		return opened_local(p, &t->host, t->port);
+		return opened_local(p, REACH_ALLOW, &t->host, t->port);
 	if (!target_is_literal(t))
-		return listed_name(p, &t->host, t->port, &allow_query);
+		return listed_name(p, REACH_ALLOW, &t->host, t->port, &allow_query);
 	class = addr_classify(&t->addr);
-	r = opened(p, &t->addr, t->port, class);
+	r = opened(p, REACH_ALLOW, &t->addr, t->port, class);
 	if (!r && class == ADDR_PUBLIC)
-		r = listed_addr(p, &t->addr, t->port, &allow_query);
+		r = listed_addr(p, REACH_ALLOW, &t->addr, t->port, &allow_query);
 	return r;
 }
 
@@ -363,10 +378,10 @@ static void decide_unlisted(const struct policy *p, const struct target *t, stru
 
 	if (target_is_literal(t))
 		class = addr_classify(&t->addr);
-	if (p->strict) {
-		deny(out, CODE_STRICT, NULL);
-	} else if (ruleset_count(p->list[LIST_ONLY])) {
+	if (has_own_list(p)) {
 		deny(out, CODE_ONLY, NULL);
+	} else if (p->strict) {
+		deny(out, CODE_STRICT, NULL);
 	} else if (answered(p, t, class, out)) {
 		return;
 	} else if (p->unknown == VERDICT_DENY) {
@@ -417,7 +432,7 @@ static bool is_own(const struct addr_set *own, const struct addr *a)
 static enum code vet_local_name(const struct policy *p, const struct target *t,
 				const struct addr *a)
 {
-	if (!listed_local(p, &t->host, t->port))
+	if (!listed_local(p, REACH_ANY, &t->host, t->port))
 		return CODE_LOOPBACK;
 	for (size_t i = 0; i < ARRAY_SIZE(loopback_addr); i++)
 		if (addr_equal(a, &loopback_addr[i]))
@@ -430,7 +445,7 @@ static bool was_asked_about(const struct policy *p, const struct target *t)
 {
 	struct decision d;
 
-	if (!target_is_literal(t) || p->strict || ruleset_count(p->list[LIST_ONLY]))
+	if (!target_is_literal(t) || p->strict || has_own_list(p))
 		return false;
 	return p->unknown == VERDICT_ASK ||
 	       (answered(p, t, ADDR_PRIVATE, &d) && d.verdict == VERDICT_ALLOW);
@@ -457,13 +472,13 @@ void policy_vet(const struct policy *p, const struct target *t, const struct add
 
 	if (r)
 		code = CODE_DENIED;
-	else if (listed_addr(p, a, t->port, &exact_addr_query))
+	else if (listed_addr(p, REACH_ANY, a, t->port, &exact_addr_query))
 		code = CODE_OK;
 	else if (!target_is_literal(t) && hostname_is_local(&t->host))
 		code = vet_local_name(p, t, a);
 	else if (class != ADDR_LOOPBACK && is_own(own, a))
 		code = CODE_OWN_ADDRESS;
-	else if (opened(p, a, t->port, class))
+	else if (opened(p, REACH_ANY, a, t->port, class))
 		code = CODE_OK;
 	else
 		code = vet_class(p, t, class);

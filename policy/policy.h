@@ -107,7 +107,7 @@ struct decision {
 enum list {
 	LIST_ALLOW,
 	LIST_DENY,
-	LIST_ONLY,
+	LIST_ONLY, /* the run's own: not empty, it allows in the place of LIST_ALLOW (code "only") */
 	LIST_PRIVATE, /* --allow-private: names that may lead to private addresses */
 	LIST_WITHIN, /* bounds: not empty, it refuses (code "only") what is not on it, and adds nothing */
 };

@@ -294,6 +294,28 @@ static void test_paths_are_made_absolute(void **state)
 	run_options_clear(&o);
 }
 
+/* Settings that are strict lock the list: --only picks from it, and adds nothing to it. */
+static void test_only_narrows_a_strict_allow_list(void **state)
+{
+	struct run_options o;
+
+	(void)state;
+	run_options_init(&o);
+	options_add_rule(&o, OPT_ONLY, "a.example");
+	options_add_rule(&o, OPT_ONLY, "own.example");
+	write_file(user_file, "{\"network\": {\"allowedDomains\": [\"a.example\", "
+			      "\"b.example\"]}}");
+	assert_int_equal(ask(&o, "a.example"), CODE_OK);
+	assert_int_equal(ask(&o, "own.example"), CODE_OK);
+	assert_int_equal(ask(&o, "b.example"), CODE_ONLY);
+	write_file(user_file, "{\"network\": {\"allowedDomains\": [\"a.example\", "
+			      "\"b.example\"], \"strictAllowlist\": true}}");
+	assert_int_equal(ask(&o, "a.example"), CODE_OK);
+	assert_int_equal(ask(&o, "own.example"), CODE_STRICT);
+	assert_int_equal(ask(&o, "b.example"), CODE_ONLY);
+	run_options_clear(&o);
+}
+
 static void test_trust_is_by_path_and_content(void **state)
 {
 	struct error err;
@@ -324,6 +346,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_broken_or_missing_files_stop_the_start, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_paths_are_made_absolute, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_only_narrows_a_strict_allow_list, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_trust_is_by_path_and_content, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_trust_covers_the_lists_that_the_file_names,
 						setup, teardown),

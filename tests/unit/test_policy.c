@@ -448,9 +448,10 @@ static void test_decide_unknown_hosts(void **state)
 	CHECK(&strict, in_strict);
 }
 
+/* Whoever writes --only means all that the run may reach: settings and --allow add nothing to it. */
 static void test_decide_own_list_of_the_run(void **state)
 {
-	static const struct lists only = { .allow = { "a.example" },
+	static const struct lists only = { .allow = { "a.example", "8.8.8.8", "127.0.0.1:3002" },
 					   .deny = { "d.example" },
 					   .only = { "o.example", "d.example", "127.0.0.1:3000" },
 					   .unknown = VERDICT_ASK };
@@ -459,18 +460,23 @@ static void test_decide_own_list_of_the_run(void **state)
 					     .strict = true };
 	static const struct row in_only[] = {
 		{ "A23", "o.example:443", VERDICT_ALLOW, CODE_OK },
-		{ "A23", "a.example:443", VERDICT_ALLOW, CODE_OK },
+		{ "A23", "a.example:443", VERDICT_DENY, CODE_ONLY },
+		{ "A23", "8.8.8.8:443", VERDICT_DENY, CODE_ONLY },
+		{ "A23", "127.0.0.1:3002", VERDICT_DENY, CODE_ONLY },
+		{ "A23", "localhost:3002", VERDICT_DENY, CODE_ONLY },
+		{ "A23", "localhost:3000", VERDICT_ALLOW, CODE_OK },
 		{ "A23", "d.example:443", VERDICT_DENY, CODE_DENIED },
 		{ "A23", "x.example:443", VERDICT_DENY, CODE_ONLY },
 		{ "A23", "127.0.0.1:3000", VERDICT_ALLOW, CODE_OK },
 		{ "A23", "127.0.0.1:3001", VERDICT_DENY, CODE_LOOPBACK },
 	};
 	static const struct row in_strict[] = {
-		{ "A23", "o.example:443", VERDICT_DENY, CODE_STRICT },
-		{ "A23", "8.8.8.8:443", VERDICT_DENY, CODE_STRICT },
-		{ "A23", "127.0.0.1:3000", VERDICT_DENY, CODE_LOOPBACK },
-		{ "A23", "localhost:3000", VERDICT_DENY, CODE_LOOPBACK },
-		{ "A23", "a.example:443", VERDICT_ALLOW, CODE_OK },
+		{ "A23", "o.example:443", VERDICT_ALLOW, CODE_OK },
+		{ "A23", "8.8.8.8:443", VERDICT_ALLOW, CODE_OK },
+		{ "A23", "127.0.0.1:3000", VERDICT_ALLOW, CODE_OK },
+		{ "A23", "localhost:3000", VERDICT_ALLOW, CODE_OK },
+		{ "A23", "a.example:443", VERDICT_DENY, CODE_ONLY },
+		{ "A23", "x.example:443", VERDICT_DENY, CODE_ONLY },
 	};
 
 	(void)state;
