@@ -1,8 +1,10 @@
 #include "base/log.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -27,6 +29,38 @@ bool log_enabled(enum log_level level)
 	return level <= threshold;
 }
 
+/* One write, so that lines of several processes do not mix. Return: whether there was room. */
+static bool put(const char *line, size_t len)
+{
+	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+	if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT))
+		return false;
+	return write(STDERR_FILENO, line, len) >= 0;
+}
+
+void log_raw(const char *line, size_t len)
+{
+	static unsigned long dropped;
+	char cut[LOG_LINE_MAX], note[96];
+
+	if (len > sizeof(cut)) {
+		memcpy(cut, line, sizeof(cut) - 1);
+		cut[sizeof(cut) - 1] = '\n';
+		line = cut;
+		len = sizeof(cut);
+	}
+	if (dropped) {
+		int n = snprintf(note, sizeof(note),
+				 "sbx-net: %lu lines were dropped: stderr was not read\n", dropped);
+
+		if (n > 0 && put(note, (size_t)n))
+			dropped = 0;
+	}
+	if (dropped || !put(line, len))
+		dropped++;
+}
+
 void log_line(enum log_level level, const char *fmt, ...)
 {
 	char line[2048];
@@ -46,9 +80,7 @@ void log_line(enum log_level level, const char *fmt, ...)
 	if (len > sizeof(line) - 1)
 		len = sizeof(line) - 1;
 	line[len++] = '\n';
-	/* One write, so that lines of several processes do not mix; nothing to do if it fails. */
-	if (write(STDERR_FILENO, line, len) < 0)
-		return;
+	log_raw(line, len);
 }
 
 const char *log_escape(char *out, size_t size, const void *p, size_t n)

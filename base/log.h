@@ -25,6 +25,18 @@ bool log_enabled(enum log_level level);
 /** log_line() - write one line, "sbx-net: LEVEL: TEXT"; a full or closed stderr is ignored. */
 void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/**
+ * log_raw() - write a line to stderr as it is, without ever waiting for whoever reads it
+ * @line: ends with a newline; beyond LOG_LINE_MAX bytes it is cut
+ *
+ * A reader that does not read must not hold the event loop. What finds no room is dropped, and the
+ * next line that finds room says how many were. Also what log_line() uses.
+ */
+void log_raw(const char *line, size_t len);
+
+/* What a pipe that reports room takes at once (PIPE_BUF). */
+#define LOG_LINE_MAX 4096
+
 #define log_error(...) log_line(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warn(...)  log_line(LOG_LEVEL_WARN, __VA_ARGS__)
 #define log_info(...)  log_line(LOG_LEVEL_INFO, __VA_ARGS__)

@@ -390,10 +390,13 @@ static void control_open(void *self, const struct question *q)
 	struct control *control = self;
 	char line[QUESTION_LINE_MAX];
 
-	if (control->alone && control->nsubscribed == 0)
-		(void)fprintf(stderr,
-			      "sbx-net: %s waits for an answer; answer with: sbx-net approvals\n",
-			      q->target);
+	if (control->alone && control->nsubscribed == 0) {
+		CLEANUP_FREE char *text = xasprintf(
+			"sbx-net: %s waits for an answer; answer with: sbx-net approvals\n",
+			q->target);
+
+		log_raw(text, strlen(text));
+	}
 	tell_all(control, line, question_format(q, asking_now(), line));
 }
 

@@ -26,7 +26,7 @@ static int add(struct forwards *f, uint16_t port, const struct target *t, struct
 	return 0;
 }
 
-/* The walk over the allow list; @err is set once something did not fit. */
+/* The walk over the list that allows; @err is set once something did not fit. */
 struct walk {
 	struct forwards *f;
 	struct error *err;
@@ -84,6 +84,6 @@ int forwards_build(struct forwards *f, const struct run_options *o, const struct
 		if (add(f, port, &o->forwards[i].target, err) < 0)
 			return -1;
 	}
-	policy_each(p, LIST_ALLOW, visit, &w);
+	policy_each(p, policy_count(p, LIST_ONLY) ? LIST_ONLY : LIST_ALLOW, visit, &w);
 	return w.failed ? -1 : 0;
 }

@@ -319,7 +319,10 @@ static int hear_signals(int fd, pid_t command)
 /* The server says nothing on its own: this is its end. */
 static void session_lost(struct join *j)
 {
-	(void)fprintf(stderr, "sbx-net: the proxy has ended; there is no network from here on\n");
+	static const char text[] =
+		"sbx-net: the proxy has ended; there is no network from here on\n";
+
+	log_raw(text, sizeof(text) - 1);
 	cleanup_close(&j->session);
 	j->session = -1;
 }

@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/xalloc.h"
 #include "policy/refusal.h"
 
@@ -79,8 +79,7 @@ static void say(const char *text)
 {
 	CLEANUP_FREE char *line = xasprintf("sbx-net: %s\n", text);
 
-	if (write(STDERR_FILENO, line, strlen(line)) < 0)
-		return;
+	log_raw(line, strlen(line));
 }
 
 void refusals_note(struct refusals *r, const struct target *t, const struct decision *d)
