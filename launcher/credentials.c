@@ -1,6 +1,7 @@
 #include "launcher/credentials.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -133,6 +134,29 @@ static const char *const table[] = {
 	"/var/run/secrets",
 	"/var/spool/cron",
 };
+
+/* Those of ours that a run reads: held even where they are missing (protect.c). */
+static const struct own {
+	const char *variable; /* the base directory's, or NULL */
+	const char *below;    /* of it, or of the home directory */
+} own[] = {
+	{ NULL, ".config/sbx-net" },
+	{ NULL, ".local/state/sbx-net" },
+	{ "XDG_CONFIG_HOME", "sbx-net" },
+	{ "XDG_STATE_HOME", "sbx-net" },
+};
+
+size_t credentials_own_count(void)
+{
+	return ARRAY_SIZE(own);
+}
+
+char *credentials_own(size_t i, const char *home)
+{
+	const char *base = own[i].variable ? getenv(own[i].variable) : home;
+
+	return base && base[0] == '/' ? xasprintf("%s/%s", base, own[i].below) : NULL;
+}
 
 size_t credentials_count(void)
 {

@@ -20,4 +20,16 @@ char *credentials_path(size_t i, const char *home, uid_t uid);
 /** credentials_count() - how many entries the table has. */
 size_t credentials_count(void);
 
+/**
+ * credentials_own() - the @i-th directory of our own: settings, answers, trust
+ * @home: as above
+ *
+ * $XDG_CONFIG_HOME/sbx-net and the like, and where they would be without these variables: a later
+ * run may be without. Return: an absolute path, which the caller frees; NULL where there is none.
+ */
+char *credentials_own(size_t i, const char *home);
+
+/** credentials_own_count() - how many there are. */
+size_t credentials_own_count(void);
+
 #endif

@@ -89,6 +89,13 @@ static int add_grants(struct mountplan *p, enum mounts_use use, const struct pat
 	return 0;
 }
 
+static bool is_regular(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 /* Something to hide; what does not exist, or cannot be reached by this user, need not be. */
 static int add_hidden(struct mountplan *p, const char *path, bool firm, struct error *err)
 {
@@ -99,6 +106,16 @@ static int add_hidden(struct mountplan *p, const char *path, bool firm, struct e
 	if (fd < 0)
 		return error_set(err, errno, "cannot hide %s", path);
 	return add(p, (struct mountplan_step){ .kind = STEP_HIDE, .firm = firm }, &fd, err);
+}
+
+/* Of ours: directories and sockets are hidden, files only locked (protect.c): they may be read. */
+static int add_private_path(struct mountplan *p, const char *path, struct error *err)
+{
+	CLEANUP_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
+
+	if (fd >= 0 && is_regular(fd))
+		return 0;
+	return add_hidden(p, path, true, err);
 }
 
 static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan, struct error *err)
@@ -114,11 +131,17 @@ static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan,
 		if (path && add_hidden(p, path, false, err))
 			return -1;
 	}
+	for (size_t i = 0; plan->fs != FS_OFF && i < credentials_own_count(); i++) {
+		CLEANUP_FREE char *path = credentials_own(i, home);
+
+		if (path && add_hidden(p, path, false, err))
+			return -1;
+	}
 	for (size_t i = 0; i < plan->deny_read.n; i++)
 		if (add_hidden(p, plan->deny_read.v[i], true, err))
 			return -1;
 	for (size_t i = 0; i < plan->private_paths.n; i++)
-		if (add_hidden(p, plan->private_paths.v[i], true, err))
+		if (add_private_path(p, plan->private_paths.v[i], err))
 			return -1;
 	return 0;
 }
@@ -144,7 +167,7 @@ static const char *root_above(const struct mountplan *p, const char *path)
 	return found;
 }
 
-/* Each directory between a writable root and a locked name; none of them can be moved then. */
+/* Each directory between a writable root and a name in it; none of them can be moved then. */
 static void add_pins(struct mountplan *p, const char *locked)
 {
 	const char *root = root_above(p, locked);
@@ -168,6 +191,16 @@ static void add_locked(struct mountplan *p, const struct protect *protect)
 			  protect->paths[i]);
 		add_pins(p, protect->paths[i]);
 	}
+}
+
+/* What is hidden must not come to light, or be made anew, by way of a directory above it. */
+static void pin_hidden(struct mountplan *p)
+{
+	size_t n = p->n;
+
+	for (size_t i = 0; i < n; i++)
+		if (p->v[i].kind == STEP_HIDE)
+			add_pins(p, p->v[i].path);
 }
 
 /* Not what is granted itself, nor what lies in a tree that is granted for writing. */
@@ -346,6 +379,7 @@ int mountplan_make(const struct launcher_plan *plan, const struct protect *prote
 		return -1;
 	}
 	add_locked(&p, protect);
+	pin_hidden(&p);
 	qsort(p.v, p.n, sizeof(*p.v), compare_steps);
 	settle(&p);
 	*out = p;

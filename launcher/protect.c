@@ -2,13 +2,19 @@
  * Theory of operation
  *
  * For each writable root and each name of the table: the directory that holds the name is opened,
- * and if the name is absent there, a placeholder is made. It is a socket that nobody listens on:
- * git does not see sockets, opening one fails at once with ENXIO, and nobody's data can be in it.
- * They are hard links of one another, since a new inode costs ten times a new name. The few files
- * inside .git are what git takes for nothing: an empty configuration, a "commondir" that says ".".
+ * and if the name is absent there, a placeholder is made: an empty directory that nobody may write
+ * to. git does not see it, whatever copies a tree copies it, and rmdir(2) removes no data. The few
+ * files inside .git are what git takes for nothing: an empty configuration, a "commondir" that
+ * says ".".
  *
- * Without a .git there is nothing to protect in it, so that `git init` and `git clone` work; a
- * repository that the command makes is the command's (docs/threat-model.md).
+ * Left out on purpose: without a .git there is nothing to protect in it, so that `git init` works,
+ * and a root that is empty to begin with gets no placeholders at all, so that `git clone URL .`
+ * does: what comes there is the command's own work (docs/threat-model.md). Shell start-up files
+ * are obeyed in the home directory only, and protected there only, should it be writable.
+ *
+ * Files of ours, from which the policy is read, are another matter: each component of the path is
+ * looked at, symbolic links on the way are locked, and what is missing is held in any case; or the
+ * run is refused.
  *
  * Replaced from outside: when a program outside renames a new file over a locked one, the kernel
  * takes the mount on the old one away, and the new one is writable inside. git does that to its
@@ -17,7 +23,9 @@
  * files there is no such means (docs/threat-model.md).
  *
  * Two runs may share a directory. Each holds a shared lock on it from before it looks until its
- * end; placeholders are removed under an exclusive lock only, by whoever is the last.
+ * end; placeholders are removed under an exclusive lock only, by whoever is the last. What a run
+ * that was killed left behind, the next one in that directory knows by its mode and its time, and
+ * removes at its own end.
  */
 #include "launcher/protect.h"
 
@@ -35,11 +43,17 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/xalloc.h"
+#include "launcher/credentials.h"
+#include "launcher/mountplan.h"
 
 #define LOCK_ATTEMPTS	 100 /* of 10 ms: another run may just be tidying up */
 #define PLACEHOLDER_MODE 0444
+#define PLACEHOLDER_DIR	 0555
+#define PLACEHOLDER_TIME 1000000000 /* 2001-09-09: nobody's own; archives can tell it */
+#define OWN_DIR		 0700
+#define LINKS_MAX	 40 /* as the kernel: symbolic links in one path */
 
-/* What git and a person's tools run or obey. @content: of the placeholder file; NULL: socket. */
+/* What git and a person's tools run or obey. @content: of the placeholder file; NULL: directory. */
 static const struct name {
 	const char *dir; /* below the root; "" for the root itself */
 	const char *name;
@@ -61,16 +75,12 @@ static const struct name {
 	{ "", ".idea", NULL },
 	{ "", ".mcp.json", NULL },
 	{ "", ".envrc", NULL },
-	{ "", ".bashrc", NULL },
-	{ "", ".bash_profile", NULL },
-	{ "", ".bash_login", NULL },
-	{ "", ".bash_logout", NULL },
-	{ "", ".profile", NULL },
-	{ "", ".zshrc", NULL },
-	{ "", ".zshenv", NULL },
-	{ "", ".zprofile", NULL },
-	{ "", ".zlogin", NULL },
-	{ "", ".zlogout", NULL },
+};
+
+/* What is obeyed in the home directory only. */
+static const char *const home_names[] = {
+	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".gitconfig", ".profile",
+	".zshrc",  ".zshenv",	    ".zprofile",   ".zlogin",	   ".zlogout",	 ".ssh",
 };
 
 /* In each existing submodule's and linked worktree's git directory, and in a bare repository. */
@@ -83,6 +93,15 @@ static void add_path(struct protect *p, const char *dir, const char *name)
 	p->paths[p->npaths++] = xasprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name);
 }
 
+/* Whether @path lies in something that is locked already: nothing can be made there. */
+static bool is_beneath_listed(const struct protect *p, const char *path)
+{
+	for (size_t i = 0; i < p->npaths; i++)
+		if (mountplan_beneath(path, p->paths[i]))
+			return true;
+	return false;
+}
+
 /* Whether @name is what we make: as it was made, and therefore nobody's data. */
 static bool is_placeholder(int dir, const char *name, const char *content)
 {
@@ -90,33 +109,29 @@ static bool is_placeholder(int dir, const char *name, const char *content)
 	char text[8] = "";
 	struct stat st;
 
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid != geteuid() ||
-	    (st.st_mode & 07777) != PLACEHOLDER_MODE)
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid != geteuid())
 		return false;
-	if (!content)
-		return S_ISSOCK(st.st_mode);
-	if (!S_ISREG(st.st_mode) || st.st_size != (off_t)strlen(content))
+	if (!content) /* rmdir(2) sees to it that it is empty */
+		return S_ISDIR(st.st_mode) && (st.st_mode & 07777) == PLACEHOLDER_DIR &&
+		       st.st_mtime == PLACEHOLDER_TIME;
+	if (!S_ISREG(st.st_mode) || (st.st_mode & 07777) != PLACEHOLDER_MODE ||
+	    st.st_size != (off_t)strlen(content))
 		return false;
 	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	return fd >= 0 && read(fd, text, sizeof(text) - 1) == st.st_size &&
 	       strcmp(text, content) == 0;
 }
 
-/* A new name for the socket made last, or a new socket. Return: 0, or -1 with errno. */
-static int make_socket(const struct protect *p, int dir, const char *name)
+/* The time is how a later run knows it; on a file system without times this one removes it. */
+static int make_dir(int dir, const char *name)
 {
-	for (size_t i = p->nmade; i-- > 0;) {
-		const struct placeholder *m = &p->made[i];
+	const struct timespec times[] = { { .tv_sec = PLACEHOLDER_TIME },
+					  { .tv_sec = PLACEHOLDER_TIME } };
 
-		if (m->content)
-			continue;
-		if (linkat(m->dir, m->name, dir, name, 0) == 0)
-			return 0;
-		if (errno == EEXIST)
-			return -1;
-		break;
-	}
-	return mknodat(dir, name, S_IFSOCK | PLACEHOLDER_MODE, 0);
+	if (mkdirat(dir, name, PLACEHOLDER_DIR) < 0)
+		return -1;
+	(void)utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW);
+	return 0;
 }
 
 static int make_file(int dir, const char *name, const char *content)
@@ -127,44 +142,41 @@ static int make_file(int dir, const char *name, const char *content)
 	return fd < 0 ? -1 : fd_write_all(fd, content, strlen(content));
 }
 
+/* Keeps in mind what is to be removed; @st of what we made, NULL of what we found. */
+static void remember(struct protect *p, int dir, const char *name, const char *content,
+		     const struct stat *st)
+{
+	p->made = xreallocarray(p->made, p->nmade + 1, sizeof(*p->made));
+	p->made[p->nmade++] = (struct placeholder){
+		.dir = dir,
+		.name = xstrdup(name),
+		.content = content,
+		.dev = st ? st->st_dev : 0,
+		.ino = st ? st->st_ino : 0,
+	};
+}
+
 /* Sees to it that the name exists. Return: 0, or -1 with errno. */
 static int settle(struct protect *p, int dir, const char *name, const char *content)
 {
 	struct stat st;
 
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		if (errno != ENOENT)
-			return -1;
-		if ((content ? make_file(dir, name, content) : make_socket(p, dir, name)) < 0 &&
-		    errno != EEXIST)
-			return -1;
-	}
-	if (!is_placeholder(dir, name, content))
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (is_placeholder(dir, name, content))
+			remember(p, dir, name, content, NULL);
 		return 0;
-	p->made = xreallocarray(p->made, p->nmade + 1, sizeof(*p->made));
-	p->made[p->nmade++] =
-		(struct placeholder){ .dir = dir, .name = xstrdup(name), .content = content };
+	}
+	if (errno != ENOENT)
+		return -1;
+	if ((content ? make_file(dir, name, content) : make_dir(dir, name)) < 0)
+		return errno == EEXIST ? 0 : -1;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	remember(p, dir, name, content, &st);
 	return 0;
 }
 
-/* Where a symbolic link in a writable root leads must be protected too; it must lead somewhere. */
-static int add_link_target(struct protect *p, int dir, const char *name, struct error *err)
-{
-	CLEANUP_FREE char *link = xasprintf("/proc/self/fd/%d/%s", dir, name);
-	char target[PATH_MAX];
-	char *slash;
-
-	if (!realpath(link, target))
-		return error_set(
-			err, errno,
-			"%s is a symbolic link that leads nowhere and cannot be protected; "
-			"remove it",
-			name);
-	slash = strrchr(target, '/');
-	*slash = '\0';
-	add_path(p, target, slash + 1);
-	return 0;
-}
+static int protect_link(struct protect *p, const char *dir, const char *name, struct error *err);
 
 /* Protects @name in the open directory @dir, whose canonical path is @path. */
 static int protect_name(struct protect *p, int dir, const char *path, const char *name,
@@ -179,7 +191,7 @@ static int protect_name(struct protect *p, int dir, const char *path, const char
 		return error_set(err, errno, "cannot protect %s/%s", path, name);
 	add_path(p, path, name);
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
-		return add_link_target(p, dir, name, err);
+		return protect_link(p, path, name, err);
 	return 0;
 }
 
@@ -202,6 +214,19 @@ static int open_dir(const char *path, char canonical[static PATH_MAX])
 	return take_fd(&fd);
 }
 
+/* The descriptor that is kept of a directory: two would bar each other's exclusive lock. */
+static int kept_dir(const struct protect *p, int place)
+{
+	struct stat a, b;
+
+	if (p->ndirs == 0 || fstat(place, &a) < 0)
+		return -1;
+	for (size_t i = 0; i < p->ndirs; i++)
+		if (fstat(p->dirs[i], &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+			return p->dirs[i];
+	return -1;
+}
+
 /*
  * Opens a directory in which placeholders may be made, under a shared lock; @p keeps it.
  * Return: a descriptor; -1 with errno (EWOULDBLOCK: somebody else keeps it locked).
@@ -211,9 +236,13 @@ static int keep_dir(struct protect *p, const char *path, char canonical[static P
 	CLEANUP_CLOSE int place = open_dir(path, canonical);
 	CLEANUP_CLOSE int fd = -1;
 	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
+	int kept;
 
 	if (place < 0)
 		return -1;
+	kept = kept_dir(p, place);
+	if (kept >= 0)
+		return kept;
 	fd = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
@@ -286,6 +315,30 @@ static int protect_names(struct protect *p, int dir, const char *path, const cha
 	return 0;
 }
 
+/* Nothing in it but what a run that was killed left behind, which is removed. */
+static bool is_empty_root(int top)
+{
+	CLEANUP_CLOSE int fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	bool empty = d;
+
+	if (d)
+		(void)take_fd(&fd);
+	while (empty && (e = readdir(d))) {
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		/* another run's: locked, and the directory is not empty for this one either */
+		empty = is_placeholder(top, e->d_name, NULL) &&
+			flock(top, LOCK_EX | LOCK_NB) == 0 &&
+			unlinkat(top, e->d_name, AT_REMOVEDIR) == 0;
+	}
+	if (d)
+		(void)closedir(d);
+	/* a lock that could not be turned round is lost: take it again */
+	return flock(top, LOCK_SH) == 0 && empty;
+}
+
 static int protect_root(struct protect *p, const char *root, struct error *err)
 {
 	char path[PATH_MAX], git_path[PATH_MAX];
@@ -296,6 +349,8 @@ static int protect_root(struct protect *p, const char *root, struct error *err)
 		return 0; /* a single file is granted */
 	if (top < 0)
 		return error_set(err, errno, "cannot lock %s to protect what is in it", root);
+	if (is_empty_root(top))
+		return 0;
 	git = xasprintf("%s/.git", path);
 	dir = keep_dir(p, git, git_path);
 	if (dir < 0 && errno != ENOENT && errno != ENOTDIR)
@@ -305,6 +360,43 @@ static int protect_root(struct protect *p, const char *root, struct error *err)
 	if (protect_names(p, top, path, "", err))
 		return -1;
 	protect_repositories(p, top, path);
+	return 0;
+}
+
+/* The canonical writable root at or above a canonical path; NULL if there is none. */
+static const char *root_of(const struct protect *p, const char *path)
+{
+	for (size_t i = 0; i < p->nroots; i++)
+		if (mountplan_beneath(path, p->roots[i]))
+			return p->roots[i];
+	return NULL;
+}
+
+static void add_root(struct protect *p, const char *path)
+{
+	char canonical[PATH_MAX];
+
+	if (!realpath(path, canonical))
+		return; /* mounts.c will say so */
+	p->roots = xreallocarray(p->roots, p->nroots + 1, sizeof(*p->roots));
+	p->roots[p->nroots++] = xstrdup(canonical);
+}
+
+/* What shells and git obey in the home directory, should it lie in a root. */
+static int protect_home(struct protect *p, struct error *err)
+{
+	const char *home = getenv("HOME");
+	char path[PATH_MAX];
+	int dir;
+
+	if (!home || home[0] != '/' || !realpath(home, path) || !root_of(p, path))
+		return 0;
+	dir = keep_dir(p, home, path);
+	if (dir < 0)
+		return error_set(err, errno, "cannot lock %s to protect what is in it", home);
+	for (size_t i = 0; i < ARRAY_SIZE(home_names); i++)
+		if (protect_name(p, dir, path, home_names[i], NULL, err))
+			return -1;
 	return 0;
 }
 
@@ -349,19 +441,270 @@ static void protect_program(struct protect *p)
 	add_path(p, path, slash + 1);
 }
 
+/** struct walk - a path of ours, component by component */
+struct walk {
+	struct protect *p;
+	const char *path;    /* as it was given, for messages */
+	char done[PATH_MAX]; /* canonical; "" for the root directory */
+	char rest[PATH_MAX]; /* what is left of it */
+	bool directory;	     /* made for good where it is missing, if we may */
+	bool must;	     /* that it cannot be held is an error */
+	unsigned links;
+	struct error *err;
+};
+
+static int walk_refuse(const struct walk *w, int code, const char *why)
+{
+	return error_set(w->err, code,
+			 "%s: the command could change it, since it lies in a directory that is "
+			 "writable inside, and %s; keep it elsewhere",
+			 w->path, why);
+}
+
+/* Takes the next component out of @w->rest. Return: false at the end. */
+static bool walk_next(struct walk *w, char name[static NAME_MAX + 1])
+{
+	const char *at = w->rest + strspn(w->rest, "/");
+	size_t n = strcspn(at, "/");
+
+	if (n == 0 || n > NAME_MAX)
+		return false;
+	memcpy(name, at, n);
+	name[n] = '\0';
+	at += n + strspn(at + n, "/");
+	memmove(w->rest, at, strlen(at) + 1);
+	return true;
+}
+
+static void walk_enter(struct walk *w, const char *name)
+{
+	size_t n = strlen(w->done);
+
+	if (n + strlen(name) + 2 > sizeof(w->done))
+		name = ""; /* too long for the kernel, too: nothing is there */
+	w->done[n] = '/';
+	strcpy(w->done + n + 1, name);
+}
+
+static void walk_up(struct walk *w)
+{
+	char *slash = strrchr(w->done, '/');
+
+	if (slash)
+		*slash = '\0';
+}
+
+/* A symbolic link is locked itself; the walk goes on where it leads. */
+static int walk_follow(struct walk *w, const char *name)
+{
+	CLEANUP_FREE char *link = xasprintf("%s/%s", w->done, name);
+	char target[PATH_MAX];
+	ssize_t n = readlink(link, target, sizeof(target) - 1);
+
+	if (n < 0)
+		return walk_refuse(w, errno, "a symbolic link on the way cannot be read");
+	target[n] = '\0';
+	if (++w->links > LINKS_MAX || (size_t)n + strlen(w->rest) + 2 > sizeof(w->rest))
+		return walk_refuse(w, ELOOP, "it leads through too many symbolic links");
+	if (root_of(w->p, link))
+		add_path(w->p, w->done, name);
+	memmove(w->rest + n + 1, w->rest, strlen(w->rest) + 1);
+	memcpy(w->rest, target, (size_t)n);
+	w->rest[n] = '/';
+	if (target[0] == '/')
+		w->done[0] = '\0';
+	return 0;
+}
+
+/* Makes a directory of the way, to be removed at the end if it is empty then. */
+static int walk_make(struct walk *w, int dir, const char *name)
+{
+	struct stat st;
+
+	if (mkdirat(dir, name, OWN_DIR) < 0)
+		return errno == EEXIST ? 0 : -1;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	remember(w->p, dir, name, NULL, &st);
+	return 0;
+}
+
+/* Whether the last component is next. */
+static bool walk_ends(const struct walk *w)
+{
+	return w->rest[0] == '\0';
+}
+
+/*
+ * @name is missing. The directories on the way to it are made, and the lowest of them is what is
+ * locked; where only the last component is missing, it gets a placeholder.
+ */
+static int walk_hold(struct walk *w, char name[static NAME_MAX + 1])
+{
+	char canonical[PATH_MAX], next[NAME_MAX + 1];
+
+	for (;;) {
+		int dir = keep_dir(w->p, w->done[0] ? w->done : "/", canonical);
+		bool last = walk_ends(w), more = !last && strchr(w->rest, '/');
+
+		if (dir < 0)
+			return -1;
+		if (strcmp(name, "..") == 0) {
+			errno = ENOENT;
+			return -1;
+		}
+		if (last && !w->directory)
+			return settle(w->p, dir, name, NULL) < 0
+				       ? -1
+				       : (add_path(w->p, w->done, name), 0);
+		if (walk_make(w, dir, name) < 0)
+			return -1;
+		if (last || (!more && !w->directory)) {
+			add_path(w->p, w->done, name);
+			return 0;
+		}
+		walk_enter(w, name);
+		if (!walk_next(w, next))
+			return 0;
+		memcpy(name, next, sizeof(next));
+	}
+}
+
+static int walk_missing(struct walk *w, char name[static NAME_MAX + 1])
+{
+	CLEANUP_FREE char *at = xasprintf("%s/%s", w->done, name);
+	struct stat st;
+	int code;
+
+	if (!root_of(w->p, at) || is_beneath_listed(w->p, at) || walk_hold(w, name) == 0)
+		return 0;
+	code = errno;
+	/* What this user cannot make, the command cannot; unless it may change the mode first. */
+	if (code == EROFS || ((code == EACCES || code == EPERM) &&
+			      stat(w->done[0] ? w->done : "/", &st) == 0 && st.st_uid != geteuid()))
+		return 0;
+	return walk_refuse(w, code, "its place cannot be held");
+}
+
+/* The end of the walk: something that exists. */
+static int walk_lock(struct walk *w, const char *name, const struct stat *st)
+{
+	CLEANUP_FREE char *at = xasprintf("%s/%s", w->done, name);
+	char canonical[PATH_MAX];
+	int dir;
+
+	if (!root_of(w->p, at))
+		return 0;
+	if (S_ISREG(st->st_mode) && st->st_nlink > 1 && w->must)
+		return walk_refuse(w, 0, "it has another name (a hard link)");
+	dir = keep_dir(w->p, w->done[0] ? w->done : "/", canonical);
+	if (dir >= 0 && !w->directory && is_placeholder(dir, name, NULL))
+		remember(w->p, dir, name, NULL, NULL);
+	add_path(w->p, w->done, name);
+	return 0;
+}
+
+static int walk_step(struct walk *w, char name[static NAME_MAX + 1])
+{
+	CLEANUP_FREE char *at = xasprintf("%s/%s", w->done, name);
+	struct stat st;
+
+	if (strcmp(name, ".") == 0)
+		return 0;
+	if (strcmp(name, "..") == 0) {
+		walk_up(w);
+		return 0;
+	}
+	if (lstat(at, &st) < 0) {
+		int rc = errno == ENOENT ? walk_missing(w, name) : 0;
+
+		w->rest[0] = '\0';
+		return rc;
+	}
+	if (S_ISLNK(st.st_mode))
+		return walk_follow(w, name);
+	if (walk_ends(w))
+		return walk_lock(w, name, &st);
+	walk_enter(w, name);
+	return 0;
+}
+
+/* Protects a path of ours, wherever it leads: see "Files of ours" at the head. */
+static int protect_own(struct protect *p, const char *path, bool directory, bool must,
+		       struct error *err)
+{
+	struct walk w = { .p = p, .path = path, .directory = directory, .must = must, .err = err };
+	char name[NAME_MAX + 1];
+
+	if (path[0] != '/' && (!getcwd(w.done, sizeof(w.done)) || strcmp(w.done, "/") == 0))
+		w.done[0] = '\0';
+	if (strlen(path) >= sizeof(w.rest))
+		return error_set(err, ENAMETOOLONG, "cannot protect %s", path);
+	strcpy(w.rest, path);
+	while (walk_next(&w, name))
+		if (walk_step(&w, name) < 0)
+			return -1;
+	return 0;
+}
+
+static int protect_link(struct protect *p, const char *dir, const char *name, struct error *err)
+{
+	CLEANUP_FREE char *path = xasprintf("%s/%s", dir, name);
+
+	if (access(path, F_OK) < 0)
+		return error_set(
+			err, errno,
+			"%s is a symbolic link that leads nowhere and cannot be protected; "
+			"remove it",
+			path);
+	return protect_own(p, path, false, false, err);
+}
+
+/* Whatever the mode and the grants: a run must not write what it, or the next one, obeys. */
+static int protect_ours(struct protect *p, const struct launcher_plan *plan, struct error *err)
+{
+	const char *home = getenv("HOME");
+
+	if (home && home[0] != '/')
+		home = NULL;
+	for (size_t i = 0; p->nroots > 0 && i < credentials_own_count(); i++) {
+		CLEANUP_FREE char *path = credentials_own(i, home);
+
+		if (path && protect_own(p, path, true, true, err))
+			return -1;
+	}
+	for (size_t i = 0; p->nroots > 0 && i < plan->private_paths.n; i++)
+		if (protect_own(p, plan->private_paths.v[i], false, true, err))
+			return -1;
+	return 0;
+}
+
+static void find_roots(struct protect *p, const struct launcher_plan *plan)
+{
+	if (plan->fs == FS_OFF)
+		add_root(p, "/");
+	if (plan->fs == FS_WORKSPACE)
+		add_root(p, plan->cwd);
+	for (size_t i = 0; plan->fs != FS_OFF && i < plan->write.n; i++)
+		add_root(p, plan->write.v[i]);
+}
+
 static int prepare(struct protect *p, const struct launcher_plan *plan, struct error *err)
 {
+	find_roots(p, plan);
 	if (plan->fs == FS_WORKSPACE && protect_root(p, plan->cwd, err))
 		return -1;
 	for (size_t i = 0; plan->fs != FS_OFF && i < plan->write.n; i++)
 		if (protect_root(p, plan->write.v[i], err))
 			return -1;
+	if (plan->fs != FS_OFF && protect_home(p, err))
+		return -1;
 	protect_program(p);
 	p->first_denied = p->npaths;
 	for (size_t i = 0; i < plan->deny_write.n; i++)
 		if (protect_denied(p, plan->deny_write.v[i], err))
 			return -1;
-	return 0;
+	return protect_ours(p, plan, err);
 }
 
 int protect_prepare(const struct launcher_plan *plan, struct protect *out, struct error *err)
@@ -377,16 +720,26 @@ int protect_prepare(const struct launcher_plan *plan, struct protect *out, struc
 	return 0;
 }
 
+/* What we made ourselves, whatever the file system keeps of modes and times. */
+static bool is_made(const struct placeholder *m)
+{
+	struct stat st;
+
+	return m->ino && !m->content && fstatat(m->dir, m->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(st.st_mode) && st.st_dev == m->dev && st.st_ino == m->ino;
+}
+
 void protect_remove(const struct protect *p)
 {
-	for (size_t i = 0; i < p->nmade; i++) {
+	/* from the last to the first: what is in a directory that we made comes after it */
+	for (size_t i = p->nmade; i-- > 0;) {
 		const struct placeholder *m = &p->made[i];
 
 		/* Locked already by an earlier one of the same directory, or another run's still. */
 		if (flock(m->dir, LOCK_EX | LOCK_NB) < 0)
 			continue;
-		if (is_placeholder(m->dir, m->name, m->content))
-			(void)unlinkat(m->dir, m->name, 0);
+		if (is_made(m) || is_placeholder(m->dir, m->name, m->content))
+			(void)unlinkat(m->dir, m->name, m->content ? 0 : AT_REMOVEDIR);
 	}
 }
 
@@ -395,6 +748,9 @@ void protect_clear(struct protect *p)
 	for (size_t i = 0; i < p->npaths; i++)
 		free(p->paths[i]);
 	free(p->paths);
+	for (size_t i = 0; i < p->nroots; i++)
+		free(p->roots[i]);
+	free(p->roots);
 	for (size_t i = 0; i < p->nmade; i++)
 		free(p->made[i].name);
 	free(p->made);

@@ -2,14 +2,16 @@
  * protect.h - names inside writable roots that the command may not write, present or not
  *
  * Files that the user's own tools run or obey later: git's hooks and configuration, agents' and
- * editors' settings, shell start-up files. A name that is absent cannot be covered by a mount, so
- * an empty placeholder is made for as long as the run lasts, and removed after it.
+ * editors' settings, shell start-up files in the home directory; and files of ours, from which
+ * the policy is read. A name that is absent cannot be covered by a mount, so an empty placeholder
+ * is made for as long as the run lasts, and removed after it.
  */
 #ifndef LAUNCHER_PROTECT_H
 #define LAUNCHER_PROTECT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "launcher/launcher.h"
@@ -18,18 +20,22 @@
  * struct placeholder - something without content that we made or found, to be removed again
  * @dir: the directory it is in, one of struct protect's
  * @name: its name
- * @content: what the file holds, NULL for a socket
+ * @content: what the file holds, NULL for a directory
+ * @dev, @ino: what we made ourselves; 0 if it was found
  */
 struct placeholder {
 	int dir;
 	char *name;
 	const char *content;
+	dev_t dev;
+	ino_t ino;
 };
 
 /**
  * struct protect - what is to be read-only, and what was made for that
  * @paths, @npaths: canonical but for the last component, which may be a symbolic link
- * @first_denied: from this one on they are --deny-write's, which no grant lifts
+ * @first_denied: from this one on they are --deny-write's and our own, which no grant lifts
+ * @roots, @nroots: the writable roots, canonical
  * @made, @nmade: the placeholders
  * @dirs, @ndirs: the directories they are in, each under a shared lock
  */
@@ -37,6 +43,8 @@ struct protect {
 	char **paths;
 	size_t npaths;
 	size_t first_denied;
+	char **roots;
+	size_t nroots;
 	struct placeholder *made;
 	size_t nmade;
 	int *dirs;
@@ -45,11 +53,12 @@ struct protect {
 
 /**
  * protect_prepare() - find what must be protected and make what is missing
- * @plan: its writable roots (the workspace, --write) and --deny-write
+ * @plan: its writable roots (the workspace, --write), --deny-write and private paths
  * @out: cleared by protect_clear()
  *
  * Called outside, before the namespaces are made. A name is left out where this user could not
- * make it: the command could not either. Return: 0, or -1 with @err and nothing left behind.
+ * make it: the command could not either. A file of ours that cannot be protected is an error.
+ * Return: 0, or -1 with @err and nothing left behind.
  */
 int protect_prepare(const struct launcher_plan *plan, struct protect *out, struct error *err);
 

@@ -256,8 +256,10 @@ static void test_writes_only_to_the_workspace_and_tmp(void **state)
 static void test_protected_names_stay_as_they_are(void **state)
 {
 	(void)state;
-	run_shell("mkdir .claude || : > .mcp.json || mv x .bashrc || rm -f .vscode || "
-		  "ln -s x .idea || mv .mcp.json y",
+	assert_int_equal(system("echo x > x"), 0); /* not an empty workspace */
+	run_shell("mkdir .claude || : > .mcp.json || mv -T x .envrc || rm -rf .vscode || "
+		  "ln -sT x .idea || mv .mcp.json y || chmod 755 .codex || touch .cursor/f || "
+		  "rmdir .gemini || mv -T y .sbx-net",
 		  &r);
 	assert_int_not_equal(r.status, 0);
 	assert_int_equal(access(".mcp.json", F_OK), -1); /* nor does a placeholder stay */
@@ -274,10 +276,10 @@ static void test_protected_names_stay_as_they_are(void **state)
 		  "git status -s && git checkout -q -b b && git gc -q && git clone -q . sub && "
 		  "cat sub/a",
 		  &r);
-	assert_string_equal(r.out, "a\na\n");
+	assert_string_equal(r.out, "a\n?? x\na\n");
 	assert_int_equal(r.status, 0);
 	run_shell("rm -rf sub a; rm -rf .git", &r);
-	assert_int_equal(system("rm -rf .git sub a .git2"), 0);
+	assert_int_equal(system("rm -rf .git sub a .git2 x"), 0);
 }
 
 static void test_denials_win_over_grants(void **state)
@@ -418,6 +420,7 @@ static void test_a_killed_supervisor_leaves_no_placeholder(void **state)
 	pid_t pid;
 
 	(void)state;
+	assert_int_equal(system("echo x > x"), 0);
 	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
 	pid = fork();
 	if (pid == 0) {
@@ -438,6 +441,7 @@ static void test_a_killed_supervisor_leaves_no_placeholder(void **state)
 	for (int i = 0; i < 500 && access(".mcp.json", F_OK) == 0; i++)
 		(void)usleep(10000);
 	assert_int_equal(access(".mcp.json", F_OK), -1);
+	assert_int_equal(unlink("x"), 0);
 }
 
 static void test_tmp_is_private(void **state)
@@ -547,6 +551,7 @@ static void test_a_killed_pid1_ends_the_run(void **state)
 	int code;
 
 	(void)state;
+	assert_int_equal(system("echo x > x"), 0);
 	l = launcher_start(&plan, v, &n, &err);
 	assert_non_null(l);
 	assert_int_equal(access(".mcp.json", F_OK), 0);
@@ -555,6 +560,7 @@ static void test_a_killed_pid1_ends_the_run(void **state)
 	launcher_kill(l);
 	assert_int_equal(launcher_wait(l), 128 + SIGKILL);
 	assert_int_equal(access(".mcp.json", F_OK), -1);
+	assert_int_equal(unlink("x"), 0);
 	close_listeners(v, n);
 	launcher_free(l);
 }

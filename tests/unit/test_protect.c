@@ -1,4 +1,5 @@
 /* Placeholders: what is made, what is locked, and that nothing else is ever removed. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -72,12 +73,131 @@ static void test_absent_names_are_held_and_let_go(void **state)
 
 	(void)state;
 	prepare(&p);
-	assert_true(lists(&p, ".claude") && lists(&p, ".mcp.json") && lists(&p, ".bashrc"));
+	assert_true(lists(&p, ".claude") && lists(&p, ".mcp.json"));
+	assert_false(lists(&p, ".bashrc")); /* obeyed at home only */
 	assert_int_equal(lstat(".mcp.json", &st), 0);
-	assert_true(S_ISSOCK(st.st_mode));
+	assert_true(S_ISDIR(st.st_mode) && (st.st_mode & 0777) == 0555);
 	assert_false(exists(".git")); /* git init must work */
 	finish(&p);
 	assert_false(exists(".mcp.json"));
+}
+
+/* How many names an empty directory is left with. */
+static size_t entries(void)
+{
+	DIR *d = opendir(".");
+	size_t n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	(void)closedir(d);
+	return n - 2;
+}
+
+/* `git clone URL .` must work: what comes there is the command's own. */
+static void test_an_empty_root_stays_empty(void **state)
+{
+	struct protect p;
+
+	(void)state;
+	assert_int_equal(unlink("README"), 0);
+	prepare(&p);
+	assert_int_equal(entries(), 0);
+	finish(&p);
+	write_file("README", "");
+	prepare(&p); /* the control */
+	assert_true(entries() > 1);
+	finish(&p);
+}
+
+/* Shell start-up files at home, and our own directories, even where home is an empty directory. */
+static void test_home_is_held_where_it_is_writable(void **state)
+{
+	CLEANUP_FREE char *was = getenv("HOME") ? xstrdup(getenv("HOME")) : NULL;
+	struct launcher_plan plan = workspace();
+	struct protect p;
+	struct error err;
+
+	(void)state;
+	assert_int_equal(setenv("HOME", top, 1) | unlink("README"), 0);
+	prepare(&p);
+	assert_true(lists(&p, ".bashrc") && lists(&p, ".config/sbx-net") &&
+		    lists(&p, ".local/state/sbx-net"));
+	finish(&p);
+	assert_int_equal(entries(), 0);
+	plan.fs = FS_STRICT; /* nothing is writable: nothing is held */
+	assert_int_equal(protect_prepare(&plan, &p, &err), 0);
+	assert_int_equal(entries(), 0);
+	finish(&p);
+	write_file("README", "");
+	assert_int_equal(was ? setenv("HOME", was, 1) : unsetenv("HOME"), 0);
+}
+
+/* Nobody was left to tidy up: the next run does, and nobody's own directories are taken for ours. */
+static void test_what_a_killed_run_left_is_removed_by_the_next(void **state)
+{
+	struct protect p;
+	struct stat st;
+
+	(void)state;
+	prepare(&p);
+	protect_clear(&p); /* as if killed */
+	assert_true(exists(".claude"));
+	assert_int_equal(rmdir(".idea") | mkdir(".idea", 0555), 0); /* somebody's own */
+	prepare(&p);
+	assert_true(lists(&p, ".claude"));
+	finish(&p);
+	assert_false(exists(".claude"));
+	assert_int_equal(lstat(".idea", &st), 0);
+	assert_int_equal(rmdir(".idea"), 0);
+	/* in a directory that is empty otherwise it does so at once */
+	prepare(&p);
+	protect_clear(&p);
+	assert_int_equal(unlink("README"), 0);
+	prepare(&p);
+	assert_int_equal(entries(), 0);
+	finish(&p);
+	write_file("README", "");
+}
+
+static int protect_own_path(const char *path, struct protect *p, struct error *err)
+{
+	const char *const paths[] = { path };
+	struct launcher_plan plan = workspace();
+
+	plan.private_paths = (struct path_list){ paths, 1 };
+	return protect_prepare(&plan, p, err);
+}
+
+/* A file of ours by way of links: each link, and what it leads to; or nothing starts. */
+static void test_files_of_ours_are_followed(void **state)
+{
+	CLEANUP_FREE char *file = xasprintf("%s/d/link", top);
+	CLEANUP_FREE char *absent = xasprintf("%s/no/such/file", top);
+	struct protect p;
+	struct error err;
+
+	(void)state;
+	assert_int_equal(mkdir("e", 0755) | symlink("e", "d") | symlink("../policy", "e/link"), 0);
+	write_file("policy", "x");
+	assert_int_equal(protect_own_path(file, &p, &err), 0);
+	assert_true(lists(&p, "d") && lists(&p, "e/link") && lists(&p, "policy"));
+	finish(&p);
+	assert_int_equal(link("policy", "policy2"), 0);
+	assert_int_equal(protect_own_path(file, &p, &err), -1);
+	assert_non_null(strstr(err.msg, file));
+	assert_int_equal(unlink("policy2") | unlink("policy"), 0);
+	/* missing: its name is held, or the directory that it would be in */
+	assert_int_equal(protect_own_path(file, &p, &err), 0);
+	assert_true(exists("policy") && lists(&p, "policy"));
+	finish(&p);
+	assert_false(exists("policy"));
+	assert_int_equal(protect_own_path(absent, &p, &err), 0);
+	assert_true(exists("no/such") && lists(&p, "no/such"));
+	finish(&p);
+	assert_false(exists("no"));
+	assert_int_equal(unlink("e/link") | unlink("d") | rmdir("e"), 0);
 }
 
 static void test_inside_git_absent_names_are_what_git_ignores(void **state)
@@ -119,7 +239,7 @@ static void test_what_has_become_data_stays(void **state)
 	(void)state;
 	prepare(&p);
 	/* somebody outside replaces a placeholder while the run lasts */
-	assert_int_equal(unlink(".mcp.json"), 0);
+	assert_int_equal(rmdir(".mcp.json"), 0);
 	write_file(".mcp.json", "{}");
 	finish(&p);
 	assert_true(exists(".mcp.json"));
@@ -211,19 +331,26 @@ static int enter_top(void **state)
 	static char dir[] = "/tmp/sbx-net-protect-XXXXXX";
 
 	(void)state;
-	return !mkdtemp(dir) || !realpath(dir, top) || chdir(top) < 0 ? -1 : 0;
+	if (!mkdtemp(dir) || !realpath(dir, top) || chdir(top) < 0)
+		return -1;
+	write_file("README", ""); /* an empty directory would get no placeholders */
+	return 0;
 }
 
 static int leave_top(void **state)
 {
 	(void)state;
-	return chdir("/") < 0 || rmdir(top) < 0 ? -1 : 0;
+	return unlink("README") < 0 || chdir("/") < 0 || rmdir(top) < 0 ? -1 : 0;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_absent_names_are_held_and_let_go),
+		cmocka_unit_test(test_an_empty_root_stays_empty),
+		cmocka_unit_test(test_home_is_held_where_it_is_writable),
+		cmocka_unit_test(test_what_a_killed_run_left_is_removed_by_the_next),
+		cmocka_unit_test(test_files_of_ours_are_followed),
 		cmocka_unit_test(test_inside_git_absent_names_are_what_git_ignores),
 		cmocka_unit_test(test_git_outside_finds_its_configuration_locked),
 		cmocka_unit_test(test_what_has_become_data_stays),
