@@ -5,11 +5,14 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
 static enum log_level threshold = LOG_LEVEL_WARN;
+static bool crlf;
+static char eol[] = "\r\n";
 
 static const char *const level_name[] = {
 	[LOG_LEVEL_ERROR] = "error",
@@ -29,6 +32,11 @@ bool log_enabled(enum log_level level)
 	return level <= threshold;
 }
 
+void log_set_crlf(bool on)
+{
+	crlf = on;
+}
+
 /* One write, so that lines of several processes do not mix. Return: whether there was room. */
 static bool put(const char *line, size_t len)
 {
@@ -36,6 +44,11 @@ static bool put(const char *line, size_t len)
 
 	if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT))
 		return false;
+	if (crlf && len > 0 && line[len - 1] == '\n') {
+		struct iovec v[] = { { (char *)(uintptr_t)line, len - 1 }, { eol, 2 } };
+
+		return writev(STDERR_FILENO, v, 2) >= 0;
+	}
 	return write(STDERR_FILENO, line, len) >= 0;
 }
 

@@ -19,6 +19,9 @@ enum log_level {
 /** log_set_level() - lines above @level are dropped; the default is LOG_LEVEL_WARN. */
 void log_set_level(enum log_level level);
 
+/** log_set_crlf() - our terminal is in raw mode: lines must end in CR LF. */
+void log_set_crlf(bool on);
+
 /** log_enabled() - whether a line of this level would be written. */
 bool log_enabled(enum log_level level);
 

@@ -39,6 +39,9 @@ int grants_main(int argc, char **argv);
 /** audit_main() - `sbx-net audit verify FILE`: whether the hash chain of an audit log holds. */
 int audit_main(int argc, char **argv);
 
+/** import_main() - `sbx-net import claude|srt|codex FILE`: its policy as our settings file. */
+int import_main(int argc, char **argv);
+
 /** env_main() - `sbx-net env`: the variables that the command would get. */
 int env_main(int argc, char **argv);
 

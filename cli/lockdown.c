@@ -16,6 +16,8 @@
 #define SAVE                                                                       \
 	(READ | LL_FS_WRITE_FILE | LL_FS_TRUNCATE | LL_FS_MAKE_REG | LL_FS_REFER | \
 	 LL_FS_REMOVE_FILE)
+#define TIDY \
+	(READ | LL_FS_REMOVE_FILE | LL_FS_REMOVE_DIR) /* what is as it was made, and only that */
 
 /* What the resolver reads again: resolv.conf, which may be a link into /run, and hosts. */
 static const struct landlock_grant fixed[] = {
@@ -39,41 +41,47 @@ static char *dir_of(const char *path)
 	return xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-static int build(const char *const *files, size_t n, const char *sockets,
-		 const struct landlock_rights *rights, struct error *err)
+static int build(const struct lockdown_plan *plan, const struct landlock_rights *rights,
+		 struct error *err)
 {
-	size_t count = ARRAY_SIZE(fixed);
-	struct landlock_grant *v = xcalloc(count + n + 2, sizeof(*v));
-	char **dirs = xcalloc(n + 1, sizeof(*dirs));
-	struct error ignored;
+	size_t count = ARRAY_SIZE(fixed), npaths = 0;
+	size_t max = plan->nfiles + plan->ntidy + 3;
+	struct landlock_grant *v = xcalloc(count + max, sizeof(*v));
+	char **paths = xcalloc(max, sizeof(*paths));
 	int ruleset;
 
 	memcpy(v, fixed, sizeof(fixed));
-	for (size_t i = 0; i < n; i++) {
-		dirs[i] = dir_of(files[i]);
-		v[count++] = (struct landlock_grant){ dirs[i], READ };
+	for (size_t i = 0; i < plan->nfiles; i++) {
+		paths[npaths] = dir_of(plan->files[i]);
+		v[count++] = (struct landlock_grant){ paths[npaths++], READ };
 	}
-	dirs[n] = statedir_path(&ignored);
-	if (dirs[n])
-		v[count++] = (struct landlock_grant){ dirs[n], SAVE };
-	if (sockets)
-		v[count++] = (struct landlock_grant){ sockets, LL_FS_REMOVE_FILE };
+	for (size_t i = 0; i < plan->ntidy; i++) {
+		paths[npaths] = xasprintf("/proc/self/fd/%d", plan->tidy[i]);
+		v[count++] = (struct landlock_grant){ paths[npaths++], TIDY };
+	}
+	paths[npaths] = statedir_path(NULL);
+	if (paths[npaths])
+		v[count++] = (struct landlock_grant){ paths[npaths++], SAVE };
+	if (plan->sockets)
+		v[count++] = (struct landlock_grant){ plan->sockets, LL_FS_REMOVE_FILE };
+	if (plan->save)
+		v[count++] = (struct landlock_grant){ plan->save, SAVE };
 	ruleset = landlock_build_grants(v, count, rights, err);
-	for (size_t i = 0; i <= n; i++)
-		free(dirs[i]);
-	free(dirs);
+	for (size_t i = 0; i < npaths; i++)
+		free(paths[i]);
+	free(paths);
 	free(v);
 	return ruleset;
 }
 
-int lockdown_enter(const char *const *files, size_t n, const char *sockets, struct error *err)
+int lockdown_enter(const struct lockdown_plan *plan, struct error *err)
 {
 	struct landlock_rights rights;
 	CLEANUP_CLOSE int ruleset = -1;
 
 	if (landlock_abi_query(&rights, err) < 0)
 		return -1;
-	ruleset = build(files, n, sockets, &rights, err);
+	ruleset = build(plan, &rights, err);
 	if (ruleset < 0)
 		return -1;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

@@ -13,15 +13,30 @@
 #include "base/error.h"
 
 /**
- * lockdown_enter() - Landlock, seccomp and no core dumps, for good
- * @files, @n: files to be read again when they change; their directories become readable
+ * struct lockdown_plan - what stays possible beside the network; nothing is owned
+ * @files, @nfiles: to be read again when they change; their directories become readable
  * @sockets: a directory in which our sockets' names are removed at the end, or NULL
+ * @save: a directory in which files are made and replaced, or NULL
+ * @tidy, @ntidy: open directories in which the launcher's placeholders are removed at the end,
+ *                should the janitor have been killed
+ */
+struct lockdown_plan {
+	const char *const *files;
+	size_t nfiles;
+	const char *sockets;
+	const char *save;
+	const int *tidy;
+	size_t ntidy;
+};
+
+/**
+ * lockdown_enter() - Landlock, seccomp and no core dumps, for good
  *
  * Should: be the last step before the command is let go; what it does is not undone.
  * Mustn't: be called while something is still to be forked or exec'd.
  *
  * Return: 0, or -1 with @err.
  */
-int lockdown_enter(const char *const *files, size_t n, const char *sockets, struct error *err);
+int lockdown_enter(const struct lockdown_plan *plan, struct error *err);
 
 #endif

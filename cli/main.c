@@ -1,7 +1,11 @@
 /*
  * main.c - the program; everything it can do stands in the table of commands.c
  */
+#include <stdio.h>
+
 #include "cli/commands.h"
+#include "launcher/closefds.h"
+#include "launcher/launcher.h"
 
 #ifdef __SANITIZE_ADDRESS__
 /*
@@ -16,7 +20,14 @@ const char *__asan_default_options(void)
 }
 #endif
 
+/* A descriptor of ours that became 0, 1 or 2 would be the command's to use. */
 int main(int argc, char **argv)
 {
+	struct error err;
+
+	if (closefds_fill_stdio(&err) < 0) {
+		(void)fprintf(stderr, "sbx-net: %s\n", err.msg);
+		return LAUNCHER_EXIT_SETUP;
+	}
 	return commands_main(argc, argv);
 }

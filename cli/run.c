@@ -17,16 +17,17 @@
 #include "base/xalloc.h"
 #include "cli/asking.h"
 #include "cli/commands.h"
+#include "cli/confine.h"
 #include "cli/gate.h"
 #include "cli/layers.h"
 #include "cli/lockdown.h"
 #include "cli/options.h"
 #include "cli/outside.h"
-#include "cli/privsock.h"
 #include "cli/publish.h"
 #include "cli/refusals.h"
 #include "cli/selfpath.h"
 #include "cli/supervisor.h"
+#include "cli/terminal.h"
 #include "launcher/childenv.h"
 #include "launcher/launcher.h"
 #include "netns/netns.h"
@@ -37,12 +38,13 @@
 /* One run. Everything is released by run_clear(), whatever had been made. */
 struct run {
 	struct run_options options;
-	char *cwd, *serve_dir;
+	char *cwd;
 	struct gate *gate;
 	struct asking *asking;
 	char **env;
-	const char **paths[8];
-	size_t npaths;
+	const char **values[2];
+	size_t nvalues;
+	struct confine confine;
 	struct launcher *launcher;
 	struct publish *publish;
 	struct netns_listener listeners[NETNS_LISTENERS_MAX];
@@ -50,20 +52,29 @@ struct run {
 	struct outside outside;
 };
 
-static void run_clear(struct run *r)
+/* Nothing of the command is left; what it wrote has been shown, and the terminal is ours again. */
+static void end_launcher(struct run *r)
 {
 	publish_free(r->publish);
+	r->publish = NULL;
 	launcher_free(r->launcher);
+	r->launcher = NULL;
+	terminal_finish();
+}
+
+static void run_clear(struct run *r)
+{
+	end_launcher(r);
 	for (size_t i = 0; i < r->nlisteners; i++)
 		cleanup_close(&r->listeners[i].fd);
 	gate_free(r->gate);
 	asking_free(r->asking);
 	outside_close(&r->outside);
 	childenv_free(r->env);
-	for (size_t i = 0; i < r->npaths; i++)
-		free(r->paths[i]);
+	for (size_t i = 0; i < r->nvalues; i++)
+		free(r->values[i]);
+	confine_clear(&r->confine);
 	free(r->cwd);
-	free(r->serve_dir);
 	run_options_clear(&r->options);
 }
 
@@ -79,8 +90,8 @@ static int resolve_cwd(struct run *r, struct error *err)
 }
 
 /* Values of the command line and of the settings files, in one array which the run owns. */
-static struct path_list paths(struct run *r, const struct option_strings *s,
-			      enum settings_list_id id)
+static struct path_list values(struct run *r, const struct option_strings *s,
+			       enum settings_list_id id)
 {
 	size_t n;
 	const char *const *from = layers_list(gate_layers(r->gate), id, &n);
@@ -90,14 +101,21 @@ static struct path_list paths(struct run *r, const struct option_strings *s,
 		v[i] = s->v[i];
 	for (size_t i = 0; i < n; i++)
 		v[s->n + i] = from[i];
-	r->paths[r->npaths++] = v;
+	r->values[r->nvalues++] = v;
 	return (struct path_list){ .v = v, .n = s->n + n };
+}
+
+/* Without file rules /tmp is everybody's, and TMPDIR what it was. */
+static const char *tmpdir(const struct run *r)
+{
+	return confine_mode(&r->options, gate_layers(r->gate)) == FS_OFF ? getenv("TMPDIR")
+									 : LAUNCHER_TMPDIR;
 }
 
 static int build_env(struct run *r, struct error *err)
 {
-	const struct path_list wanted = paths(r, &r->options.env, SETTINGS_ENV_PASS);
-	const struct path_list drop = paths(r, &(struct option_strings){ 0 }, SETTINGS_ENV_DROP);
+	const struct path_list wanted = values(r, &r->options.env, SETTINGS_ENV_PASS);
+	const struct path_list drop = values(r, &(struct option_strings){ 0 }, SETTINGS_ENV_DROP);
 	CLEANUP_FREE char *self = selfpath();
 	const struct childenv_plan plan = {
 		.parent = environ,
@@ -106,7 +124,7 @@ static int build_env(struct run *r, struct error *err)
 		.drop = drop.v,
 		.ndrop = drop.n,
 		.self = self,
-		.tmpdir = LAUNCHER_TMPDIR,
+		.tmpdir = tmpdir(r),
 		.proxy_port = NETNS_PROXY_PORT,
 		.capture = gate_captures(r->gate),
 	};
@@ -115,44 +133,7 @@ static int build_env(struct run *r, struct error *err)
 	return r->env ? 0 : -1;
 }
 
-static bool unix_sockets(const struct run *r)
-{
-	struct layers *l = gate_layers(r->gate);
-	size_t n;
-
-	(void)layers_list(l, SETTINGS_UNIX_SOCKETS, &n);
-	return r->options.allow_unix_sockets || n > 0 ||
-	       layers_flag(l, SETTINGS_ALL_UNIX_SOCKETS) == SETTINGS_YES;
-}
-
-static enum fs_mode fs_mode(const struct run *r)
-{
-	if (layers_flag(gate_layers(r->gate), SETTINGS_FS_DISABLED) == SETTINGS_YES)
-		return FS_OFF;
-	return r->options.fs;
-}
-
-/*
- * Places of ours that no grant may reach: saved answers and sockets. Those of serve too, which would
- * give what serve allows; without a runtime directory they lie where the answers are.
- */
-static struct path_list private_paths(struct run *r)
-{
-	struct error err;
-	size_t n;
-	const char *const *from = asking_paths(r->asking, &n);
-	const char **v = xcalloc(n + 2, sizeof(*v));
-
-	for (size_t i = 0; i < n; i++)
-		v[i] = from[i];
-	if (getenv("XDG_RUNTIME_DIR"))
-		r->serve_dir = privsock_dir(&err);
-	if (r->serve_dir)
-		v[n++] = r->serve_dir;
-	r->paths[r->npaths++] = v;
-	return (struct path_list){ .v = v, .n = n };
-}
-
+/* An interactive command gets a terminal of its own, once nothing more can fail cheaply. */
 static int start_launcher(struct run *r, struct error *err)
 {
 	const struct run_options *o = &r->options;
@@ -160,39 +141,54 @@ static int start_launcher(struct run *r, struct error *err)
 		.argv = o->command,
 		.envp = r->env,
 		.cwd = r->cwd,
-		.fs = fs_mode(r),
-		.read = paths(r, &o->read, SETTINGS_ALLOW_READ),
-		.write = paths(r, &o->write, SETTINGS_ALLOW_WRITE),
-		.exec = paths(r, &o->exec, SETTINGS_ALLOW_EXEC),
-		.deny_read = paths(r, &o->deny_read, SETTINGS_DENY_READ),
-		.deny_write = paths(r, &o->deny_write, SETTINGS_DENY_WRITE),
 		.publish = o->npublishes > 0,
-		.allow_unix_sockets = unix_sockets(r),
 		.pinned = o->pinned,
 		.limits = o->limits,
 		.nlimits = o->nlimits,
 	};
+	size_t n;
+	const char *const *files = gate_files(r->gate, &n);
 
-	plan.private_paths = private_paths(r);
+	plan.private_paths.v = asking_paths(r->asking, &plan.private_paths.n);
 	for (size_t i = 0; i < sizeof(plan.pin); i++)
 		plan.pin[i] = o->pin[i];
 	gate_plan(r->gate, &plan.net);
+	if (confine_plan(&r->confine, o, gate_layers(r->gate), files, n, &plan, err) < 0 ||
+	    terminal_start(&plan.pty, err) < 0)
+		return -1;
 	r->launcher = launcher_start(&plan, r->listeners, &r->nlisteners, err);
+	terminal_started();
 	return r->launcher ? 0 : -1;
 }
 
 /* The last step before the command is let go. */
 static int lock(struct run *r, struct error *err)
 {
-	size_t n;
-	const char *const *files = gate_files(r->gate, &n);
+	struct lockdown_plan plan = { 0 };
 
-	return lockdown_enter(files, n, asking_sockets(r->asking), err);
+	plan.files = gate_files(r->gate, &plan.nfiles);
+	plan.tidy = launcher_tidy_dirs(r->launcher, &plan.ntidy);
+	plan.sockets = asking_sockets(r->asking);
+	return lockdown_enter(&plan, err);
+}
+
+static void suspend_terminal(void *arg)
+{
+	(void)arg;
+	terminal_pause();
+}
+
+static void resume_terminal(void *arg)
+{
+	(void)arg;
+	terminal_resume();
 }
 
 static int open_asking(struct run *r, struct error *err)
 {
+	const struct asker_terminal shared = { suspend_terminal, resume_terminal, NULL };
 	const struct asking_host host = {
+		.terminal = terminal_active() ? shared : (struct asker_terminal){ 0 },
 		.base = r->outside.base,
 		.init = launcher_pid(r->launcher),
 		.audit = r->outside.audit,
@@ -268,6 +264,7 @@ static int run(struct run *r)
 		err.msg[0] = '\0'; /* what a step that succeeded had tried first */
 		status = supervisor_run(&cfg, &err);
 	}
+	end_launcher(r);
 	if (err.msg[0])
 		(void)fprintf(stderr, "sbx-net: %s\n", err.msg);
 	return finish(r, status);

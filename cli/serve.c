@@ -209,7 +209,8 @@ static int prepare(struct serve *s, struct error *err)
 		return -1;
 	s->notify = systemd_notify_open();
 	watch_signals(s);
-	return lockdown_enter(files, n, s->dir, err);
+	return lockdown_enter(
+		&(struct lockdown_plan){ .files = files, .nfiles = n, .sockets = s->dir }, err);
 }
 
 static int serve(struct serve *s)

@@ -122,13 +122,13 @@ static int add_rule(const struct builder *b, int fd, uint64_t rights, const char
 	return 0;
 }
 
-/* A host without one of these has nothing to grant there; any other failure is one. */
+/* What is missing, or out of this user's reach, needs no grant; any other failure is one. */
 static int add_system(const struct builder *b, const struct landlock_grant *paths, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		CLEANUP_CLOSE int fd = open(paths[i].path, O_PATH | O_CLOEXEC);
 
-		if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
 			continue;
 		if (fd < 0)
 			return error_set(b->err, errno, "Landlock: cannot open %s", paths[i].path);

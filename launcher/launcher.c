@@ -246,6 +246,12 @@ int launcher_pidfd(const struct launcher *l)
 	return l->pidfd;
 }
 
+const int *launcher_tidy_dirs(const struct launcher *l, size_t *n)
+{
+	*n = l->protect.ndirs;
+	return l->protect.dirs;
+}
+
 int launcher_wait(struct launcher *l)
 {
 	int status = 0;

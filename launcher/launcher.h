@@ -112,6 +112,9 @@ pid_t launcher_pid(const struct launcher *l);
 /** launcher_pidfd() - readable when pid 1 has ended; owned by the launcher. */
 int launcher_pidfd(const struct launcher *l);
 
+/** launcher_tidy_dirs() - open directories in which placeholders go at the end; @n of them. */
+const int *launcher_tidy_dirs(const struct launcher *l, size_t *n);
+
 /** launcher_wait() - reap pid 1. Return: the command's status as a shell gives it (n, 128+sig). */
 int launcher_wait(struct launcher *l);
 

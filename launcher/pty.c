@@ -95,8 +95,8 @@ static void run_relay(int sock, const struct termios *saved) __attribute__((nore
 
 static void run_relay(int sock, const struct termios *saved)
 {
-	static const int ignored[] = { SIGINT,	SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN,
-				       SIGTTOU, SIGPIPE, SIGUSR1, SIGUSR2 };
+	static const int ignored[] = { SIGHUP,	SIGINT,	 SIGQUIT, SIGTERM, SIGTSTP,
+				       SIGTTIN, SIGTTOU, SIGPIPE, SIGUSR1, SIGUSR2 };
 	struct sigaction sa = { .sa_handler = SIG_DFL };
 	sigset_t none;
 	int master = -1;

@@ -396,8 +396,9 @@ static int apply_reasons(struct parse_state *ps)
 	return 0;
 }
 
-struct settings *settings_parse(const char *text, size_t len, const char *file,
-				settings_warn_cb *warn_cb, void *arg, struct error *err)
+static struct settings *parse(const char *text, size_t len, const char *file,
+			      const enum settings_shape *shape, settings_warn_cb *warn_cb,
+			      void *arg, struct error *err)
 {
 	struct parse_state ps = { .warn = warn_cb, .warn_arg = arg, .err = err };
 	CLEANUP_FREE unsigned *lines = NULL;
@@ -418,7 +419,7 @@ struct settings *settings_parse(const char *text, size_t len, const char *file,
 	}
 	ps.out = xcalloc(1, sizeof(*ps.out));
 	ps.out->file = xstrdup(file);
-	ps.out->shape = shape_of(root, file);
+	ps.out->shape = shape ? *shape : shape_of(root, file);
 	ps.nlines = jsonlines_index(text, len, &lines);
 	ps.lines = lines;
 	(void)take_line(&ps);
@@ -432,6 +433,19 @@ struct settings *settings_parse(const char *text, size_t len, const char *file,
 		return NULL;
 	}
 	return ps.out;
+}
+
+struct settings *settings_parse(const char *text, size_t len, const char *file,
+				settings_warn_cb *warn_cb, void *arg, struct error *err)
+{
+	return parse(text, len, file, NULL, warn_cb, arg, err);
+}
+
+struct settings *settings_parse_as(const char *text, size_t len, const char *file,
+				   enum settings_shape shape, settings_warn_cb *warn_cb, void *arg,
+				   struct error *err)
+{
+	return parse(text, len, file, &shape, warn_cb, arg, err);
 }
 
 void settings_free(struct settings *s)

@@ -109,6 +109,11 @@ typedef void settings_warn_cb(void *arg, const char *file, unsigned line, const 
 struct settings *settings_parse(const char *text, size_t len, const char *file,
 				settings_warn_cb *warn, void *arg, struct error *err);
 
+/** settings_parse_as() - the same where somebody says whose file it is. */
+struct settings *settings_parse_as(const char *text, size_t len, const char *file,
+				   enum settings_shape shape, settings_warn_cb *warn, void *arg,
+				   struct error *err);
+
 /** settings_free() - NULL is allowed. */
 void settings_free(struct settings *s);
 

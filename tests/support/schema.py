@@ -49,6 +49,8 @@ def errors(schema, value, root=None, at="$"):
         for key, member in value.items():
             if key in props:
                 found += errors(props[key], member, root, at + "." + key)
+            elif isinstance(schema.get("additionalProperties"), dict):
+                found += errors(schema["additionalProperties"], member, root, at + "." + key)
             elif schema.get("additionalProperties", True) is False:
                 found.append("%s: %s is unknown" % (at, key))
     return found

@@ -1,0 +1,58 @@
+#include "cli/terminal.h"
+
+#include <stddef.h>
+
+#include "base/log.h"
+#include "launcher/pty.h"
+
+static struct pty pty;
+static bool active;
+
+int terminal_start(const struct pty **out, struct error *err)
+{
+	*out = NULL;
+	if (!pty_wanted())
+		return 0;
+	if (pty_start(&pty, err) < 0)
+		return -1;
+	active = true;
+	log_set_crlf(true);
+	*out = &pty;
+	return 0;
+}
+
+void terminal_started(void)
+{
+	if (active)
+		pty_started(&pty);
+}
+
+bool terminal_active(void)
+{
+	return active;
+}
+
+void terminal_pause(void)
+{
+	if (!active)
+		return;
+	pty_pause(&pty);
+	log_set_crlf(false);
+}
+
+void terminal_resume(void)
+{
+	if (!active)
+		return;
+	log_set_crlf(true);
+	pty_resume(&pty);
+}
+
+void terminal_finish(void)
+{
+	if (!active)
+		return;
+	active = false;
+	pty_finish(&pty);
+	log_set_crlf(false);
+}

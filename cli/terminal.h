@@ -1,0 +1,39 @@
+/*
+ * terminal.h - the terminal that we were started on, of which a process has one
+ *
+ * An interactive command gets a terminal of its own (launcher/pty.h); ours is in raw mode then,
+ * and a question on it needs terminal_pause() before and terminal_resume() after.
+ */
+#ifndef CLI_TERMINAL_H
+#define CLI_TERMINAL_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+struct pty;
+
+/**
+ * terminal_start() - if the command is to be interactive, raw mode and the relay
+ * @out: for the launcher's plan; NULL if the command keeps what it was given
+ *
+ * Return: 0, or -1 with @err and the terminal untouched.
+ */
+int terminal_start(const struct pty **out, struct error *err);
+
+/** terminal_started() - launcher_start() has returned, whatever came of it. */
+void terminal_started(void);
+
+/** terminal_active() - whether the command has a terminal of its own. */
+bool terminal_active(void);
+
+/** terminal_pause() - the user's terminal as it was, for a question; nothing is relayed. */
+void terminal_pause(void);
+
+/** terminal_resume() - relay again. */
+void terminal_resume(void);
+
+/** terminal_finish() - pid 1 is gone: show what is left, restore the terminal. May be repeated. */
+void terminal_finish(void);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * codex.h - what a Codex config.toml says about the network, as our settings
+ *
+ * Read are the profile that default_permissions names ([permissions.NAME.network] and its domains
+ * and unix_sockets) and [features.network_proxy]; files of both forms, lists and tables. What else
+ * stands there is not about the network.
+ */
+#ifndef POLICY_CODEX_H
+#define POLICY_CODEX_H
+
+#include "policy/settings.h"
+
+/**
+ * codex_parse() - read one config.toml
+ * @warn: told of keys about the network that have no effect here
+ *
+ * A profile that is named and not there, two opposite words about one domain, and a value of the
+ * wrong kind are errors. Return: to be freed by settings_free(); NULL with @err.
+ */
+struct settings *codex_parse(const char *text, size_t len, const char *file, settings_warn_cb *warn,
+			     void *arg, struct error *err);
+
+#endif

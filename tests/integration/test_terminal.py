@@ -1,0 +1,218 @@
+#!/usr/bin/python3
+"""Interactive commands on a terminal of their own, relayed to the caller's."""
+import fcntl
+import os
+import pty
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import termios
+import time
+import unittest
+
+SBX_NET = os.environ.get("SBX_NET", "sbx-net")
+LIMIT = 20
+
+
+class Terminal:
+    """A pseudo-terminal and the program that has it as its controlling one."""
+
+    def __init__(self, argv, cwd, rows=33, cols=91):
+        self.master, self.slave = pty.openpty()
+        self.resize(rows, cols)
+        self.before = termios.tcgetattr(self.slave)
+        self.seen = b""
+        env = {"PATH": os.environ["PATH"], "HOME": os.path.dirname(cwd) + "/home", "TERM": "xterm", "LC_ALL": "C"}
+        self.process = subprocess.Popen(argv, cwd=cwd, env=env, stdin=self.slave, stdout=self.slave,
+                                        stderr=self.slave, preexec_fn=self.take)
+
+    def take(self):
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    def resize(self, rows, cols):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def type(self, text):
+        os.write(self.master, text)
+
+    def read_until(self, what):
+        """What was printed up to and with @what; whatever comes later stays."""
+        deadline = time.monotonic() + LIMIT
+        while what not in self.seen and time.monotonic() < deadline:
+            if select.select([self.master], [], [], 0.1)[0]:
+                self.seen += os.read(self.master, 4096)
+            elif self.process.poll() is not None:
+                break
+        found, sep, self.seen = self.seen.partition(what)
+        if not sep:
+            raise AssertionError("no %r in %r" % (what, found))
+        return found
+
+    def restored(self):
+        return termios.tcgetattr(self.slave) == self.before
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+
+class Test(unittest.TestCase):
+    def setUp(self):
+        self.work = tempfile.mkdtemp(prefix="sbx-terminal.", dir="/var/tmp")
+        self.addCleanup(shutil.rmtree, self.work, True)
+        self.work += "/work"
+        os.mkdir(self.work)
+        os.mkdir(os.path.dirname(self.work) + "/home")
+
+    def start(self, *command, options=()):
+        t = Terminal([SBX_NET, "run", "--no-config", "--ask", "never", *options, "--", *command],
+                     self.work)
+        self.addCleanup(t.close)
+        return t
+
+    def shell(self):
+        t = self.start("bash", "--norc", "--noprofile", "--noediting", "-i")
+        t.type(b"PS1='ready''> '\n")
+        t.read_until(b"ready> ")
+        return t
+
+    def end(self, t, status):
+        self.assertEqual(t.process.wait(LIMIT), status)
+        self.assertTrue(t.restored())
+
+    def test_shell_has_its_own_terminal(self):
+        t = self.shell()
+        self.assertFalse(t.restored())
+        t.type(b"tty; readlink /proc/self/fd/1; ps -o tty= -p $$; stty size; exit 7\n")
+        out = t.read_until(b"33 91")
+        self.assertIn(b"/dev/pts/0", out)
+        self.end(t, 7)
+
+    def test_shell_does_job_control(self):
+        t = self.shell()
+        t.type(b"sleep 600\n")
+        time.sleep(0.3)
+        t.type(b"\x1a")
+        t.read_until(b"Stopped")
+        t.type(b"kill %1; wait; echo go''ne; exit\n")
+        t.read_until(b"gone")
+        self.end(t, 0)
+
+    def test_window_size_follows(self):
+        t = self.start("sh", "-c", "trap 'stty size; echo resized' WINCH; echo up;"
+                       " while :; do read x && exit 3; done")
+        t.read_until(b"up")
+        t.resize(20, 60)
+        self.assertIn(b"20 60", t.read_until(b"resized"))
+        t.type(b"\n\n")
+        self.end(t, 3)
+
+    def test_interrupt_comes_once(self):
+        code = ("import signal, time\n"
+                "n = []\n"
+                "signal.signal(signal.SIGINT, lambda *a: n.append(1))\n"
+                "print('up', flush=True)\n"
+                "while not n: time.sleep(0.01)\n"
+                "time.sleep(0.3)\n"
+                "print('count', len(n), 'end')\n")
+        t = self.start("python3", "-c", code)
+        t.read_until(b"up")
+        t.type(b"\x03")
+        self.assertIn(b"1", t.read_until(b"end"))
+        self.end(t, 0)
+
+    def test_raw_mode_passes_every_byte(self):
+        code = ("import os, sys, tty\n"
+                "tty.setraw(0)\n"
+                "os.write(1, b'up')\n"
+                "got = b''\n"
+                "while len(got) < 32: got += os.read(0, 64)\n"
+                "os.write(1, b'bare\\n' + got.hex().encode() + b'end')\n")
+        t = self.start("python3", "-c", code)
+        t.read_until(b"up")
+        t.type(bytes(range(32)))
+        out = t.read_until(b"end")
+        self.assertIn(b"bare\n" + bytes(range(32)).hex().encode(), out)  # no CR was added
+        self.end(t, 0)
+
+    def test_full_screen_programs(self):
+        with open(self.work + "/text", "w") as f:
+            f.writelines("line %d\n" % i for i in range(200))
+        if shutil.which("less"):
+            t = self.start("less", "text")
+            t.read_until(b"line 31")
+            t.type(b"G")
+            t.read_until(b"line 199")
+            t.type(b"q")
+            self.end(t, 0)
+        if shutil.which("vi"):
+            t = self.start("vi", "new")
+            t.type(b"iwritten inside\x1b:wq\r")
+            self.end(t, 0)
+            with open(self.work + "/new") as f:
+                self.assertEqual(f.read(), "written inside\n")
+        if shutil.which("top"):
+            t = self.start("top")
+            t.read_until(b"COMMAND")
+            t.type(b"q")
+            self.end(t, 0)
+
+    def test_end_of_input(self):
+        t = self.start("cat")
+        t.type(b"one\n")
+        t.read_until(b"one\r\none")
+        t.type(b"\x04")
+        self.end(t, 0)
+
+    def test_all_output_arrives(self):
+        t = self.start("sh", "-c", "seq 1 20000; echo last")
+        self.assertIn(b"\r\n19999\r\n20000\r\n", t.read_until(b"last"))
+        self.end(t, 0)
+
+    def test_refusal_lines_start_at_the_left(self):
+        code = ("import socket\n"
+                "s = socket.create_connection(('127.0.0.1', 3128))\n"
+                "s.sendall(b'CONNECT evil.example:443 HTTP/1.1\\r\\nHost: evil.example\\r\\n\\r\\n')\n"
+                "s.recv(100)\n"
+                "print('done')\n")
+        t = self.start("python3", "-c", code)
+        self.assertRegex(t.read_until(b"done"), rb"sbx-net: refused evil.example:443[^\r\n]*\r\n")
+        self.end(t, 0)
+
+    def test_restored_after_our_failure(self):
+        self.end(self.start("no-such-program-at-all"), 127)
+        self.end(self.start("true", options=["--read", "missing"]), 125)
+        self.end(self.start("true", options=["--pin-sha256", "0" * 64]), 125)
+
+    def test_restored_after_kills(self):
+        t = self.start("sh", "-c", "stty raw; echo up; kill -9 $$")
+        t.read_until(b"up")
+        self.end(t, 128 + signal.SIGKILL)
+        t = self.start("sh", "-c", "stty raw; echo up; sleep 600")
+        t.read_until(b"up")
+        t.process.kill()
+        t.process.wait()
+        deadline = time.monotonic() + LIMIT
+        while not t.restored() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertTrue(t.restored())
+
+    def test_redirected_output_stays_redirected(self):
+        with open(self.work + "/out", "wb") as out:
+            p = subprocess.run([SBX_NET, "run", "--no-config", "--", "sh", "-c",
+                                "test -t 1 || echo no"], cwd=self.work, stdout=out,
+                               stdin=subprocess.DEVNULL, timeout=LIMIT, check=False)
+        self.assertEqual(p.returncode, 0)
+        with open(self.work + "/out", "rb") as f:
+            self.assertEqual(f.read(), b"no\n")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
