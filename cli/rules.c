@@ -66,7 +66,7 @@ static int add_options(struct policy *p, const struct run_options *o, const stru
 			return -1;
 	}
 	for (size_t i = 0; i < o->within.n; i++) {
-		if (policy_add(p, LIST_WITHIN, o->within.v[i], option_spelling(OPT_ONLY), 0, NULL,
+		if (policy_add(p, LIST_SESSION, o->within.v[i], option_spelling(OPT_ONLY), 0, NULL,
 			       err) < 0)
 			return -1;
 	}

@@ -10,7 +10,7 @@
 #include "policy/pattern.h"
 #include "policy/ruleset.h"
 
-#define NUM_LISTS (LIST_WITHIN + 1)
+#define NUM_LISTS (LIST_SESSION + 1)
 
 /* A block wider than these names nobody's network; it opens public addresses only. */
 #define V4_BITS_MIN 8 /* 10.0.0.0/8, 127.0.0.0/8 */
@@ -336,9 +336,9 @@ static const struct rule *denied(const struct policy *p, const struct target *t)
 }
 
 /* Bounds narrow what the other lists say; what they open, those must open too. */
-static bool within(const struct policy *p, const struct target *t)
+static bool within(const struct policy *p, enum list list, const struct target *t)
 {
-	const struct ruleset *bounds = p->list[LIST_WITHIN];
+	const struct ruleset *bounds = p->list[list];
 
 	if (!ruleset_count(bounds))
 		return true;
@@ -408,7 +408,7 @@ void policy_decide(const struct policy *p, const struct target *t, struct decisi
 		deny(out, CODE_DENIED, r);
 		return;
 	}
-	if (!within(p, t)) {
+	if (!within(p, LIST_WITHIN, t) || !within(p, LIST_SESSION, t)) {
 		deny(out, CODE_ONLY, NULL);
 		return;
 	}

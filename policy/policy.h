@@ -110,6 +110,7 @@ enum list {
 	LIST_ONLY, /* the run's own: not empty, it allows in the place of LIST_ALLOW (code "only") */
 	LIST_PRIVATE, /* --allow-private: names that may lead to private addresses */
 	LIST_WITHIN, /* bounds: not empty, it refuses (code "only") what is not on it, and adds nothing */
+	LIST_SESSION, /* bounds once more, of one session of serve: both have to hold */
 };
 
 struct policy;

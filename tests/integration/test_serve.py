@@ -211,6 +211,22 @@ print(json.dumps({n: get(n, a) for n, a in theirs.items() if a}))
                     if not ok:
                         self.assertQuiet(o)
 
+    def test_serves_own_bounds_stand(self):
+        """What --only of serve leaves out, a session's own list does not bring back."""
+        path = os.path.join(self.w.home, "strict.json")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump({"network": {"allowedDomains": ["good.example", "evil.example"],
+                                   "strictAllowlist": True}}, f)
+        for options in (["-p", path], ["-a", "good.example", "-a", "evil.example"]):
+            with self.serve([*options, "--only", "good.example", "-q"]):
+                for bounds, host, ok in (([], "good.example", True), ([], "evil.example", False),
+                                         (["--only", "evil.example"], "evil.example", False),
+                                         (["--only", "*"], "evil.example", False),
+                                         (["--only", "*"], "good.example", True)):
+                    with self.subTest(options, bounds=bounds, host=host):
+                        done = self.curl("-w", "%{http_code}", "http://%s/" % host, options=bounds)
+                        self.assertEqual(done.stdout[-3:], "200" if ok else "403")
+
     def test_session_ends_with_the_bridge(self):
         with self.serve(ALLOW):
             proc = self.w.popen(self.bridge_argv(["sleep", "100"]))

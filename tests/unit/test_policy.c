@@ -572,7 +572,8 @@ static void check_vet(const struct lists *l, const struct vet_row *row, size_t n
 {
 	struct addr own_v[] = { addr("198.51.100.7"), addr("10.9.9.9"), addr("93.184.216.99"),
 				addr("2606:2800::7"), addr("127.0.0.1") };
-	struct addr_set own = { own_v, ARRAY_SIZE(own_v) };
+	struct cidr own_blocks[] = { { addr("2a01:4f8:77::"), 64 }, { addr("93.184.217.0"), 28 } };
+	struct addr_set own = { own_v, ARRAY_SIZE(own_v), own_blocks, ARRAY_SIZE(own_blocks) };
 	struct policy *p = make(l);
 
 	for (size_t i = 0; i < n; i++) {
@@ -623,6 +624,12 @@ static void test_vet_refuses_classes(void **state)
 		{ "g.example:443", "::ffff:93.184.216.99", CODE_OWN_ADDRESS },
 		{ "g.example:443", "64:ff9b::5db8:d863", CODE_OWN_ADDRESS },
 		{ "g.example:443", "2606:2800::7", CODE_OWN_ADDRESS },
+		/* a block that a local route leads here, and its neighbours */
+		{ "g.example:443", "2a01:4f8:77::5", CODE_OWN_ADDRESS },
+		{ "[2a01:4f8:77::5]:443", "2a01:4f8:77::5", CODE_OWN_ADDRESS },
+		{ "g.example:443", "2a01:4f8:77:1::5", CODE_OK },
+		{ "g.example:443", "93.184.217.15", CODE_OWN_ADDRESS },
+		{ "g.example:443", "93.184.217.16", CODE_OK },
 		{ "g.example:443", "10.9.9.9", CODE_OWN_ADDRESS },
 		/* a public literal that is this machine */
 		{ "93.184.216.99:443", "93.184.216.99", CODE_OWN_ADDRESS },
@@ -916,8 +923,8 @@ static void test_code_names(void **state)
 	policy_free(NULL);
 }
 
-/* A session's bounds: deny and never come first, and the bounds open nothing. */
-static void test_bounds_only_narrow(void **state)
+/* Bounds: deny and never come first, and the bounds open nothing. */
+static void bounds_only_narrow(enum list list)
 {
 	static const struct row row[] = {
 		{ "in both", "a.example.com:443", VERDICT_ALLOW, CODE_OK },
@@ -935,8 +942,7 @@ static void test_bounds_only_narrow(void **state)
 							 "**.elsewhere.example", "127.0.0.1" };
 	struct policy *p = make(&lists);
 
-	(void)state;
-	add_all(p, LIST_WITHIN, bounds);
+	add_all(p, list, bounds);
 	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
 		struct target t = target(row[i].target);
 		struct decision d;
@@ -944,6 +950,42 @@ static void test_bounds_only_narrow(void **state)
 		policy_decide(p, &t, &d);
 		if (d.verdict != row[i].verdict || d.code != row[i].code)
 			fail_msg("%s: %s", row[i].id, policy_code_name(d.code));
+	}
+	policy_free(p);
+}
+
+static void test_bounds_only_narrow(void **state)
+{
+	(void)state;
+	bounds_only_narrow(LIST_WITHIN);
+	bounds_only_narrow(LIST_SESSION);
+}
+
+/* A session's bounds do not add to those that stand already. */
+static void test_bounds_hold_together(void **state)
+{
+	static const struct {
+		const char *target;
+		enum verdict verdict;
+	} row[] = {
+		{ "a.example.com:443", VERDICT_DENY },
+		{ "b.example.com:443", VERDICT_ALLOW },
+		{ "c.example.com:443", VERDICT_DENY },
+	};
+	const struct lists lists = { .allow = { "*.example.com" } };
+	struct policy *p = make(&lists);
+
+	(void)state;
+	add_all(p, LIST_WITHIN,
+		(const char *const[ENTRIES_MAX]){ "a.example.com", "b.example.com" });
+	add_all(p, LIST_SESSION,
+		(const char *const[ENTRIES_MAX]){ "b.example.com", "c.example.com" });
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		struct target t = target(row[i].target);
+		struct decision d;
+
+		policy_decide(p, &t, &d);
+		assert_int_equal(d.verdict, row[i].verdict);
 	}
 	policy_free(p);
 }
@@ -977,6 +1019,7 @@ int main(void)
 		cmocka_unit_test(test_capture_ports),
 		cmocka_unit_test(test_code_names),
 		cmocka_unit_test(test_bounds_only_narrow),
+		cmocka_unit_test(test_bounds_hold_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
