@@ -227,6 +227,9 @@ void asking_apply(struct asking *a, struct policy *p, const struct layers *l)
 	/* Where the managed file alone may allow, no answer may. */
 	if (layers_managed_only(l) && unknown == VERDICT_ASK)
 		unknown = VERDICT_DENY;
+	/* Nothing but --learn allows what nobody has listed, and the managed file may forbid that. */
+	if (a->options->learn && !layers_managed_only(l) && !layers_managed_unknown(l))
+		unknown = VERDICT_ALLOW;
 	if (unknown == VERDICT_ASK && a->who == ASK_NEVER)
 		unknown = VERDICT_DENY;
 	policy_set_unknown(p, unknown);

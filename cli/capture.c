@@ -117,8 +117,10 @@ static enum stub_answer decide_cb(void *arg, const struct hostname *name)
 	struct decision d;
 
 	policy_decide(*c->policy, &t, &d);
+	/* What nobody has listed is allowed (--learn) or asked about only as the program meant it. */
 	if (d.verdict != VERDICT_DENY)
-		return STUB_ALLOW;
+		return d.rule || !searchlist_is_guess(c->search, name, now_ms()) ? STUB_ALLOW
+										 : STUB_DENY;
 	switch (kind) {
 	case SEARCHLIST_PLAIN:
 		tell(c, name, &d);

@@ -39,6 +39,9 @@ int grants_main(int argc, char **argv);
 /** audit_main() - `sbx-net audit verify FILE`: whether the hash chain of an audit log holds. */
 int audit_main(int argc, char **argv);
 
+/** report_main() - `sbx-net report [FORMAT] FILE`: a report from a saved audit log. */
+int report_main(int argc, char **argv);
+
 /** import_main() - `sbx-net import claude|srt|codex FILE`: its policy as our settings file. */
 int import_main(int argc, char **argv);
 

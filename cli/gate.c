@@ -1,6 +1,7 @@
 #include "cli/gate.h"
 
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -14,6 +15,7 @@
 #include "cli/refusals.h"
 #include "cli/reload.h"
 #include "cli/rules.h"
+#include "cli/tally.h"
 #include "cli/wayout.h"
 #include "policy/namebudget.h"
 #include "proxy/audit.h"
@@ -32,6 +34,7 @@ struct gate {
 	struct namebudget *names;
 	struct upstreams *upstreams;
 	struct audit *audit; /* of @outside */
+	struct tally *tally; /* of the run, or NULL */
 	unsigned number;
 	struct capture *capture;
 	struct session *session;
@@ -82,6 +85,11 @@ void gate_set_asking(struct gate *g, struct asking *a)
 		return;
 	g->files = xreallocarray(g->files, g->nfiles + 1, sizeof(*g->files));
 	g->files[g->nfiles++] = xstrdup(asking_file(a));
+}
+
+void gate_set_tally(struct gate *g, struct tally *t)
+{
+	g->tally = t;
 }
 
 const struct policy *const *gate_policy(const struct gate *g)
@@ -169,6 +177,14 @@ static void log_event(const struct proxy_event *ev)
 			 ev->decision.rule ? ev->decision.rule->text : "-");
 }
 
+static void add_up(struct tally *t, const struct proxy_event *ev)
+{
+	if (ev->kind == PROXY_EVENT_DECISION)
+		tally_decision(t, ev->target, &ev->decision, time(NULL));
+	else
+		tally_close(t, ev->target, &ev->addr, ev->bytes_up, ev->bytes_down, time(NULL));
+}
+
 /* The proxy and the name server tell of a decision or a close. */
 static void event_cb(void *arg, const struct proxy_event *ev)
 {
@@ -176,6 +192,8 @@ static void event_cb(void *arg, const struct proxy_event *ev)
 
 	if (g->audit)
 		audit_event(g->audit, ev, g->number);
+	if (g->tally)
+		add_up(g->tally, ev);
 	if (log_enabled(LOG_LEVEL_INFO))
 		log_event(ev);
 	if (ev->kind == PROXY_EVENT_DECISION && ev->decision.code != CODE_OK)

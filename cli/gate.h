@@ -22,6 +22,7 @@ struct layers;
 struct refusals;
 struct reload;
 struct session;
+struct tally;
 
 /**
  * gate_new() - read the settings and build the policy; nothing is opened yet
@@ -47,6 +48,9 @@ void gate_plan(struct gate *g, struct netns_plan *out);
  * To be called before gate_open(); @a must outlive the gate.
  */
 void gate_set_asking(struct gate *g, struct asking *a);
+
+/** gate_set_tally() - add up in @t what happens; it must outlive the gate. */
+void gate_set_tally(struct gate *g, struct tally *t);
 
 /** gate_policy() - where the policy of the moment is found. */
 const struct policy *const *gate_policy(const struct gate *g);

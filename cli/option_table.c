@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/reader.h"
 #include "base/xalloc.h"
+#include "cli/report.h"
 #include "proxy/upstream.h"
 
 #define TIMEOUT_MAX_S	  (10UL * 365 * 24 * 60 * 60) /* ten years: no run is meant to be longer */
@@ -180,6 +181,14 @@ static int apply_resolver(struct run_options *o, const struct option_spec *spec,
 				 "needs the address of a DNS server, such as 192.0.2.53, "
 				 "192.0.2.53:5353 or [2001:db8::53]:53, not '%s'",
 				 show(value).s);
+	return apply_strings(o, spec, value, err);
+}
+
+static int apply_report(struct run_options *o, const struct option_spec *spec, const char *value,
+			struct error *err)
+{
+	if (report_check(value, err) < 0)
+		return -1;
 	return apply_strings(o, spec, value, err);
 }
 
@@ -382,6 +391,12 @@ const struct option_spec option_table[OPT_NUM] = {
 	[OPT_ASK_TIMEOUT] = { "ask-timeout", 0, true, SECTION_NETWORK, FOR_RUN, "SECONDS", NULL,
 		"how long a question waits for its answer (default 60)",
 		apply_ask_timeout, 0 },
+	[OPT_LEARN] = { "learn", 0, true, SECTION_NETWORK, FOR_RUN, "FILE", "@file",
+		"allow what is merely unlisted, and write the policy that was needed to FILE",
+		apply_text, INTO(learn) },
+	[OPT_LOCKED] = { "locked", 0, true, SECTION_NETWORK, FOR_RUN, NULL, NULL,
+		"only what --policy says: refuse the rest and exit 77 if there was any",
+		apply_flag, INTO(locked) },
 	[OPT_ALLOW_PRIVATE] = { "allow-private", 0, true, SECTION_NETWORK, FOR_POLICY, "PATTERN",
 		NULL, "names that match may lead to private addresses", apply_rule, 0 },
 	[OPT_FORWARD] = { "forward", 0, true, SECTION_NETWORK, FOR_RUN | FOR_BRIDGE, "LPORT=HOST:PORT",
@@ -442,6 +457,10 @@ const struct option_spec option_table[OPT_NUM] = {
 	[OPT_AUDIT_CHAIN] = { "audit-chain", 0, true, SECTION_OUTPUT, FOR_RUN | FOR_SERVE, NULL,
 		NULL, "seal each line of the audit log with a hash of the one before",
 		apply_flag, INTO(audit_chain) },
+	[OPT_REPORT] = { "report", 0, true, SECTION_OUTPUT, FOR_RUN, "FORMAT[:FILE]",
+		"text markdown json junit sarif",
+		"at the end, what was reached and refused: text, markdown, json, junit or sarif",
+		apply_report, INTO(reports) },
 	[OPT_VIOLATIONS] = { "violations", 0, true, SECTION_OUTPUT, FOR_RUN, NULL, NULL,
 		"print a <sandbox_violations> block on stderr at the end",
 		apply_flag, INTO(violations) },

@@ -37,6 +37,7 @@ void run_options_clear(struct run_options *o)
 	free(o->publishes);
 	free(o->limits);
 	free(o->resolvers.v);
+	free(o->reports.v);
 	free(o->read.v);
 	free(o->write.v);
 	free(o->exec.v);
@@ -220,6 +221,28 @@ static int take(const struct scan *s, enum option_id id, const char *value, bool
 	return 0;
 }
 
+/* Options that do not go together. */
+static bool contradicts(const struct run_options *o, struct error *err)
+{
+	bool policy = false, more = false;
+
+	for (size_t i = 0; i < o->rules.n; i++) {
+		policy |= o->rules.v[i].id == OPT_POLICY;
+		more |= o->rules.v[i].id != OPT_POLICY && o->rules.v[i].id != OPT_DENY &&
+			o->rules.v[i].id != OPT_DENY_LIST;
+	}
+	if (o->learn && (o->locked || o->strict))
+		(void)error_set(err, 0, "--learn allows what --strict and --locked refuse");
+	else if (o->locked && !policy)
+		(void)error_set(err, 0, "--locked needs a file to keep to: --policy FILE");
+	else if (o->locked && more)
+		(void)error_set(err, 0,
+				"--locked keeps to --policy; other options cannot allow more");
+	else
+		return false;
+	return true;
+}
+
 enum options_result options_parse(struct run_options *o, unsigned command, int argc, char **argv,
 				  struct error *err)
 {
@@ -254,6 +277,10 @@ enum options_result options_parse(struct run_options *o, unsigned command, int a
 			  s.name);
 		return OPTIONS_USAGE;
 	}
+	if (contradicts(o, err))
+		return OPTIONS_USAGE;
+	if (o->locked)
+		o->strict = o->no_config = true;
 	o->command = argv + optind;
 	o->ncommand = (size_t)(argc - optind);
 	return OPTIONS_OK;

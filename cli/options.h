@@ -33,6 +33,8 @@ enum option_id {
 	OPT_CUT_REVOKED,
 	OPT_ASK,
 	OPT_ASK_TIMEOUT,
+	OPT_LEARN,
+	OPT_LOCKED,
 	OPT_ALLOW_PRIVATE,
 	OPT_FORWARD,
 	OPT_PUBLISH,
@@ -55,6 +57,7 @@ enum option_id {
 	OPT_CHDIR,
 	OPT_AUDIT,
 	OPT_AUDIT_CHAIN,
+	OPT_REPORT,
 	OPT_VIOLATIONS,
 	OPT_EXIT_ON_DENY,
 	OPT_QUIET,
@@ -140,6 +143,8 @@ struct option_publish {
  * @within: bounds of a session of serve: nothing else is reached; no option leads here
  * @socket: bridge's proxy, or NULL
  * @dir: where serve listens, or NULL
+ * @learn: the file of --learn, or NULL
+ * @reports: FORMAT or FORMAT:FILE, checked
  * @ask_program: the PROGRAM of --ask exec:PROGRAM, else NULL
  * @ask_timeout: seconds that a question waits
  * @resolvers: ADDR or ADDR:PORT or [V6]:PORT, checked; fit for struct resolver_config
@@ -159,6 +164,8 @@ struct run_options {
 	bool no_config;
 	bool trust_project;
 	bool cut_revoked;
+	const char *learn;
+	bool locked;
 	enum ask_who ask;
 	const char *ask_program;
 	unsigned ask_timeout;
@@ -186,6 +193,7 @@ struct run_options {
 
 	const char *audit;
 	bool audit_chain;
+	struct option_strings reports;
 	bool violations;
 	bool exit_on_deny;
 	bool quiet;

@@ -20,13 +20,16 @@
 #include "cli/confine.h"
 #include "cli/gate.h"
 #include "cli/layers.h"
+#include "cli/learn.h"
 #include "cli/lockdown.h"
 #include "cli/options.h"
 #include "cli/outside.h"
 #include "cli/publish.h"
 #include "cli/refusals.h"
+#include "cli/report.h"
 #include "cli/selfpath.h"
 #include "cli/supervisor.h"
+#include "cli/tally.h"
 #include "cli/terminal.h"
 #include "launcher/childenv.h"
 #include "launcher/launcher.h"
@@ -50,6 +53,9 @@ struct run {
 	struct netns_listener listeners[NETNS_LISTENERS_MAX];
 	size_t nlisteners;
 	struct outside outside;
+	struct tally *tally;
+	struct learn *learn;
+	struct reports *reports;
 };
 
 /* Nothing of the command is left; what it wrote has been shown, and the terminal is ours again. */
@@ -70,6 +76,9 @@ static void run_clear(struct run *r)
 	gate_free(r->gate);
 	asking_free(r->asking);
 	outside_close(&r->outside);
+	tally_free(r->tally);
+	learn_free(r->learn);
+	reports_free(r->reports);
 	childenv_free(r->env);
 	for (size_t i = 0; i < r->nvalues; i++)
 		free(r->values[i]);
@@ -169,6 +178,7 @@ static int lock(struct run *r, struct error *err)
 	plan.files = gate_files(r->gate, &plan.nfiles);
 	plan.tidy = launcher_tidy_dirs(r->launcher, &plan.ntidy);
 	plan.sockets = asking_sockets(r->asking);
+	plan.save = r->learn ? learn_dir(r->learn) : NULL;
 	return lockdown_enter(&plan, err);
 }
 
@@ -198,6 +208,29 @@ static int open_asking(struct run *r, struct error *err)
 	return asking_open(r->asking, &host, err);
 }
 
+/* What is told at the end; files are opened while they may be. */
+static int prepare_end(struct run *r, struct error *err)
+{
+	const struct run_options *o = &r->options;
+	const struct layers *l = gate_layers(r->gate);
+
+	if (o->learn && (layers_managed_only(l) || layers_managed_unknown(l)))
+		return error_set(err, 0, "--learn: the managed settings file rules unknown hosts");
+	if (o->learn) {
+		r->learn = learn_new(o->learn, err);
+		if (!r->learn)
+			return -1;
+	}
+	r->reports = reports_open(o->reports.v, o->reports.n, err);
+	if (!r->reports)
+		return -1;
+	if (r->learn || o->reports.n > 0) {
+		r->tally = tally_new();
+		gate_set_tally(r->gate, r->tally);
+	}
+	return 0;
+}
+
 static int prepare(struct run *r, struct error *err)
 {
 	const char *const *servers;
@@ -211,6 +244,8 @@ static int prepare(struct run *r, struct error *err)
 	if (!r->asking)
 		return -1;
 	gate_set_asking(r->gate, r->asking);
+	if (prepare_end(r, err) < 0)
+		return -1;
 	r->publish = publish_new(r->options.publishes, r->options.npublishes, err);
 	if (!r->publish || start_launcher(r, err) < 0)
 		return -1;
@@ -241,17 +276,33 @@ static int finish(const struct run *r, int status)
 	refusals_summary(refusals, stderr);
 	if (r->options.violations)
 		refusals_block(refusals, stderr);
+	if (r->options.locked && status != LAUNCHER_EXIT_SETUP && refusals_total(refusals) > 0)
+		return EXIT_ON_DENY;
 	if (r->options.exit_on_deny && status == 0 && refusals_total(refusals) > 0)
 		return EXIT_ON_DENY;
 	return status;
+}
+
+/* Reports and what was learnt: -1 if any of it could not be written. */
+static int tell(const struct run *r)
+{
+	struct error err;
+	int rc = 0;
+
+	if (r->learn && learn_save(r->learn, r->tally, &err) < 0)
+		rc = fprintf(stderr, "sbx-net: %s\n", err.msg);
+	if (r->tally && reports_write(r->reports, r->tally, asking_command(r->asking), &err) < 0)
+		rc = fprintf(stderr, "sbx-net: %s\n", err.msg);
+	return rc ? -1 : 0;
 }
 
 static int run(struct run *r)
 {
 	int status = LAUNCHER_EXIT_SETUP;
 	struct error err = { 0 };
+	bool ran = prepare(r, &err) == 0;
 
-	if (prepare(r, &err) == 0) {
+	if (ran) {
 		const struct supervisor_config cfg = {
 			.base = r->outside.base,
 			.launcher = r->launcher,
@@ -267,7 +318,8 @@ static int run(struct run *r)
 	end_launcher(r);
 	if (err.msg[0])
 		(void)fprintf(stderr, "sbx-net: %s\n", err.msg);
-	return finish(r, status);
+	status = finish(r, status);
+	return ran && tell(r) < 0 ? LAUNCHER_EXIT_SETUP : status;
 }
 
 int run_main(int argc, char **argv)

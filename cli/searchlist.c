@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/reader.h"
 #include "base/xalloc.h"
 
 #define RESOLV_CONF_MAX (64 * 1024)
@@ -23,6 +25,7 @@ struct asked {
 struct searchlist {
 	struct hostname suffix[SUFFIXES_MAX];
 	size_t nsuffix;
+	unsigned ndots;
 	struct asked recent[RECENT_MAX];
 	size_t next;
 	bool twin; /* the last question was the second for its name */
@@ -37,6 +40,16 @@ static void add_suffix(struct searchlist *s, const char *p, size_t n)
 		s->nsuffix++;
 }
 
+/* "options ... ndots:N" */
+static void read_options(struct searchlist *s, const char *p, size_t n)
+{
+	const char *at = memmem(p, n, "ndots:", 6);
+	uint64_t dots;
+
+	if (at && at + 6 < p + n && reader_decimal(at + 6, strspn(at + 6, "0123456789"), 15, &dots))
+		s->ndots = (unsigned)dots;
+}
+
 /* The last of `search` and `domain` counts, as in resolv.conf(5). */
 static void read_line(struct searchlist *s, const char *p, size_t n)
 {
@@ -44,6 +57,8 @@ static void read_line(struct searchlist *s, const char *p, size_t n)
 
 	while (word < n && p[word] != ' ' && p[word] != '\t')
 		word++;
+	if (word == 7 && memcmp(p, "options", 7) == 0)
+		read_options(s, p, n);
 	if (word != 6 || (memcmp(p, "search", 6) != 0 && memcmp(p, "domain", 6) != 0))
 		return;
 	s->nsuffix = 0;
@@ -66,6 +81,8 @@ struct searchlist *searchlist_new(const char *resolv_conf)
 	CLEANUP_CLOSE int fd = fd_open_regular(AT_FDCWD, resolv_conf, 0, NULL);
 	CLEANUP_FREE char *text = NULL;
 	size_t len = 0;
+
+	s->ndots = 1;
 
 	if (fd >= 0)
 		text = fd_read_file(fd, RESOLV_CONF_MAX, &len);
@@ -140,4 +157,38 @@ enum searchlist_kind searchlist_ask(struct searchlist *s, const struct hostname 
 	if (searchlist_is_expansion(s, name, now_ms))
 		return SEARCHLIST_MADE_UP;
 	return has_suffix(s, name) ? SEARCHLIST_UNSURE : SEARCHLIST_PLAIN;
+}
+
+static unsigned count_dots(const char *p, size_t n)
+{
+	unsigned dots = 0;
+
+	for (size_t i = 0; i < n; i++)
+		dots += p[i] == '.';
+	return dots;
+}
+
+/* Whether the name itself was tried with a suffix just now: then it is what the program meant. */
+static bool was_expanded(const struct searchlist *s, const struct hostname *name, uint64_t now_ms)
+{
+	char longer[2 * HOSTNAME_MAX + 2];
+
+	for (size_t i = 0; i < s->nsuffix; i++) {
+		int n = snprintf(longer, sizeof(longer), "%s.%s", name->s, s->suffix[i].s);
+
+		if (find(s, longer, (size_t)n, now_ms))
+			return true;
+	}
+	return false;
+}
+
+bool searchlist_is_guess(const struct searchlist *s, const struct hostname *name, uint64_t now_ms)
+{
+	for (size_t i = 0; i < s->nsuffix; i++) {
+		unsigned dots = count_dots(name->s, base_length(name, &s->suffix[i]));
+
+		if (dots > 0 && dots < s->ndots)
+			return !was_expanded(s, name, now_ms);
+	}
+	return false;
 }

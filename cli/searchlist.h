@@ -44,4 +44,13 @@ enum searchlist_kind searchlist_ask(struct searchlist *s, const struct hostname 
 bool searchlist_is_expansion(const struct searchlist *s, const struct hostname *name,
 			     uint64_t now_ms);
 
+/**
+ * searchlist_is_guess() - whether @name (just asked for) is more likely a resolver's guess
+ *
+ * With `options ndots:N` names of fewer dots are tried with each suffix before they are tried as they
+ * are. Whoever would let or ask for any name must not answer those: the program would never come to
+ * the name that it meant. A single label with a suffix is no guess but what was meant.
+ */
+bool searchlist_is_guess(const struct searchlist *s, const struct hostname *name, uint64_t now_ms);
+
 #endif

@@ -77,6 +77,33 @@ static void test_suffix_before_the_name(void **state)
 	searchlist_free(s);
 }
 
+static bool guess(struct searchlist *s, const char *text, uint64_t now)
+{
+	struct hostname h;
+	struct addr a;
+
+	assert_int_equal(hostname_parse(text, strlen(text), &h, &a), HOSTNAME_NAME);
+	(void)searchlist_ask(s, &h, now);
+	return searchlist_is_guess(s, &h, now);
+}
+
+static void test_guesses_of_a_resolver_with_many_dots(void **state)
+{
+	struct searchlist *s = with("options timeout:1 ndots:5\nsearch corp.test\n");
+	struct searchlist *plain = with("search corp.test\n");
+
+	(void)state;
+	assert_true(guess(s, "good.example.corp.test", 1000));
+	assert_false(guess(s, "good.example", 1001));
+	assert_false(guess(s, "db.corp.test", 2000)); /* of "db" */
+	assert_true(guess(s, "a.b.corp.test.corp.test", 3000));
+	assert_false(guess(s, "a.b.corp.test", 3001)); /* meant: it was tried with a suffix */
+	assert_false(guess(s, "a.b.c.d.e.f.corp.test", 4000)); /* dots enough */
+	assert_false(guess(plain, "good.example.corp.test", 1000));
+	searchlist_free(s);
+	searchlist_free(plain);
+}
+
 static void test_twins(void **state)
 {
 	struct searchlist *s = with("");
@@ -107,6 +134,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_suffix_behind_a_name_of_the_moment),
 		cmocka_unit_test(test_suffix_before_the_name),
+		cmocka_unit_test(test_guesses_of_a_resolver_with_many_dots),
 		cmocka_unit_test(test_twins),
 		cmocka_unit_test(test_no_file),
 	};

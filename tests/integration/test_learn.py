@@ -1,0 +1,139 @@
+#!/usr/bin/python3
+"""--learn writes the smallest policy that suffices; --locked keeps a run to it."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from world import WorldCase, main, setup_world, teardown_world  # noqa: E402,F401
+
+FETCH = """
+for u in http://good.example/ https://good.example/ http://www.example/; do
+	curl -sSf -m 10 -o /dev/null $CA "$u" || exit 1
+done
+curl -sSf -m 10 --noproxy '*' -o /dev/null http://v4only.example/ || exit 1
+"""
+NEEDED = ["good.example:80", "good.example:443", "v4only.example:80", "www.example:80"]
+
+
+def setUpModule():
+    setup_world()
+
+
+def tearDownModule():
+    teardown_world()
+
+
+class Learn(WorldCase):
+    def setUp(self):
+        super().setUp()
+        self.file = os.path.join(self.w.home, "learnt-%s.json" % self.id().rsplit(".", 1)[1])
+
+    def fetch(self, *options, more=""):
+        return self.w.sbx_run([*options, "--env", "CA=--cacert %s" % self.w.ca],
+                              ["sh", "-c", FETCH + more])
+
+    def learnt(self):
+        with open(self.file, encoding="utf-8") as f:
+            return json.load(f)
+
+    def allowed(self):
+        return self.learnt()["network"]["allowedDomains"]
+
+    def test_what_was_learnt_suffices_and_is_minimal(self):
+        done = self.fetch("--learn", self.file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertCountEqual(self.allowed(), NEEDED)
+        self.assertIn("learnt 4 new of 4 targets", done.stderr)
+        for seen in self.learnt()["network"]["learned"].values():
+            self.assertRegex(seen["first"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        again = self.fetch("-p", self.file, "--strict")
+        self.assertEqual((again.returncode, again.stderr), (0, ""))
+        for entry in NEEDED:  # none of them can be missing
+            less = self.learnt()
+            less["network"]["allowedDomains"].remove(entry)
+            path = self.w.write("less.json", json.dumps(less))
+            done = self.fetch("-p", path, "--strict")
+            self.assertNotEqual(done.returncode, 0, entry)
+            self.assertIn("refused " + entry.replace("v4only.example:80", "v4only.example"),
+                          done.stderr)
+
+    def test_what_is_refused_stays_refused_and_is_not_learnt(self):
+        done = self.fetch("--learn", self.file, "-d", "evil.example", more="""
+for u in http://evil.example/ http://lo4.example/ http://meta.example/ http://10.1.2.3/ \
+		http://missing.corp.test/; do
+	curl -sS -m 5 -f -o /dev/null "$u" && exit 2
+done
+exit 0
+""")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertCountEqual(self.allowed(), NEEDED)
+        for code in ("denied", "leads to this machine", "metadata", "private"):
+            self.assertIn(code, done.stderr)
+
+    def test_an_existing_file_is_merged(self):
+        with open(self.file, "w", encoding="utf-8") as f:
+            json.dump({"network": {"deniedDomains": ["evil.example"],
+                                   "allowedDomains": ["*.example:80"]}}, f)
+        os.chmod(self.file, 0o666)
+        done = self.fetch("--learn", self.file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.allowed(), ["*.example:80", "good.example:443"])
+        self.assertEqual(self.learnt()["network"]["deniedDomains"], ["evil.example"])
+        first = self.learnt()["network"]["learned"]["good.example:443"]["first"]
+        self.assertEqual(self.fetch("--learn", self.file).returncode, 0)
+        self.assertEqual(self.allowed(), ["*.example:80", "good.example:443"])
+        self.assertEqual(self.learnt()["network"]["learned"]["good.example:443"]["first"], first)
+
+    def test_the_command_cannot_teach_by_writing_the_file(self):
+        path = os.path.join(self.w.ws, "own.json")
+        done = self.w.sbx_run(["--learn", path], ["sh", "-c", """
+echo '{"network": {"allowedDomains": ["*"]}}' >own.json; ls -a; test -s own.json"""], cwd=self.w.ws)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(path, encoding="utf-8") as f:
+            self.assertEqual(json.load(f)["network"]["allowedDomains"], [])
+
+    def test_a_broken_or_foreign_file_stops_the_start(self):
+        for text in ("{", "[]", '{"sandbox": {}}', '{"network": {"allowedDomains": "x"}}'):
+            with self.subTest(text):
+                path = os.path.join(self.w.home, "broken.json")
+                with open(path, "w", encoding="utf-8") as f:
+                    f.write(text)
+                done = self.w.sbx_run(["--learn", path], ["touch", self.w.ws + "/ran"])
+                self.assertEqual(done.returncode, 125)
+                self.assertIn("broken.json", done.stderr)
+                self.assertFalse(os.path.exists(self.w.ws + "/ran"))
+        done = self.w.sbx_run(["--learn", "/nonexistent/x.json"], ["true"])
+        self.assertEqual(done.returncode, 125)
+
+    def test_locked_refuses_drift(self):
+        with open(self.file, "w", encoding="utf-8") as f:
+            json.dump({"network": {"allowedDomains": NEEDED}}, f)
+        done = self.fetch("--locked", "-p", self.file)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = self.fetch("--locked", "-p", self.file, more="""
+curl -sS -m 5 -o /dev/null http://other.example/; exit 0""")
+        self.assertEqual(done.returncode, 77, done.stderr)
+        self.assertIn("refused other.example:80", done.stderr)
+        done = self.fetch("--locked", "-p", self.file, more="exit 3")
+        self.assertEqual(done.returncode, 3)
+
+    def test_options_that_contradict(self):
+        for options in (["--learn", self.file, "--strict"], ["--locked"],
+                        ["--locked", "-p", self.file, "-a", "x.example"],
+                        ["--learn", self.file, "--locked", "-p", self.file]):
+            with self.subTest(options):
+                self.assertEqual(self.w.sbx_run(options, ["true"]).returncode, 64)
+
+    def test_siblings_are_proposed(self):
+        script = "for h in a.wild i.wild a.wild foo_bar.wild; do " \
+                 "curl -sS -m 10 -o /dev/null http://$h.example/; done"
+        done = self.w.sbx_run(["--learn", self.file], ["sh", "-c", script])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('3 names in', done.stderr)
+        self.assertIn('"*.wild.example:80"', done.stderr)
+        self.assertNotIn("*.wild.example:80", self.allowed())
+
+
+if __name__ == "__main__":
+    main()

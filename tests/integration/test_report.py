@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+"""Reports: each format parses, says the same, and holds nothing that a stranger wrote as markup."""
+import contextlib
+import json
+import os
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from world import WorldCase, main, setup_world, teardown_world  # noqa: E402,F401
+
+SCRIPT = """
+for u in http://good.example/ http://good.example/ http://evil.example/ http://lo4.example/ \
+		http://gone.example/; do
+	curl -sS -m 5 -o /dev/null "$u"
+done
+: '<b>|`</b>'
+exit 0
+"""
+FORMATS = ("text", "markdown", "json", "junit", "sarif")
+
+
+def setUpModule():
+    setup_world()
+
+
+def tearDownModule():
+    teardown_world()
+
+
+class Reports(WorldCase):
+    def setUp(self):
+        super().setUp()
+        self.policy = self.w.write("report-policy.json", json.dumps({"network": {
+            "allowedDomains": ["good.example", "lo4.example", "gone.example"],
+            "deniedDomains": ["evil.example"]}}, indent=1))
+
+    def path(self, name):
+        return os.path.join(self.w.home, name)
+
+    def run_all(self, *more):
+        """Every format of one run; the audit log is of that run only."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path("audit.log"))
+        options = ["-p", self.policy, "--audit", self.path("audit.log"), *more]
+        for f in FORMATS:
+            options += ["--report", f + ":" + self.path("report." + f)]
+        done = self.w.sbx_run(options, ["sh", "-c", SCRIPT])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {f: self.read("report." + f) for f in FORMATS}
+
+    def read(self, name):
+        with open(self.path(name), encoding="ascii") as f:
+            return f.read()
+
+    def saved(self, fmt):
+        done = self.w.run([self.w.sbx, "report", fmt, self.path("audit.log")])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def check_json(self, text):
+        doc = json.loads(text)
+        self.assertEqual((doc["allowed"], doc["refused"], doc["failed"]), (2, 2, 1))
+        rows = {t["host"]: t for t in doc["targets"]}
+        self.assertEqual(set(rows), {"good.example", "evil.example", "lo4.example", "gone.example"})
+        evil = rows["evil.example"]
+        self.assertEqual((evil["outcome"], evil["code"], evil["port"], evil["rule"], evil["origin"]),
+                         ("refused", "denied", 80, "evil.example", self.policy))
+        self.assertGreater(evil["line"], 1)
+        self.assertIn("refused evil.example:80", evil["text"])
+        good = rows["good.example"]
+        self.assertEqual((good["outcome"], good["count"]), ("allowed", 2))
+        self.assertGreater(good["bytes_down"], 0)
+        self.assertEqual(rows["lo4.example"]["code"], "loopback")
+        self.assertEqual(rows["gone.example"]["outcome"], "failed")
+
+    def check_junit(self, text):
+        suite = ElementTree.fromstring(text).find("testsuite")
+        self.assertEqual((suite.get("tests"), suite.get("failures"), suite.get("errors")),
+                         ("4", "2", "1"))
+        cases = {c.get("name"): c for c in suite.findall("testcase")}
+        failure = cases["evil.example:80 (denied)"].find("failure")
+        self.assertEqual(failure.get("type"), "denied")
+        self.assertIn("refused evil.example:80", failure.get("message"))
+        self.assertEqual(len(cases["good.example:80 (ok)"]), 0)
+        self.assertIsNotNone(cases["gone.example:80 (connect-failed)"].find("error"))
+
+    def check_sarif(self, text):
+        run, = json.loads(text)["runs"]
+        rules = [r["id"] for r in run["tool"]["driver"]["rules"]]
+        results = {r["ruleId"]: r for r in run["results"]}
+        self.assertEqual(set(results), {"denied", "loopback", "connect-failed"})
+        for r in run["results"]:
+            self.assertEqual(rules[r["ruleIndex"]], r["ruleId"])
+        place = results["denied"]["locations"][0]["physicalLocation"]
+        self.assertEqual(place["artifactLocation"]["uri"], self.policy)
+        self.assertGreater(place["region"]["startLine"], 1)
+        self.assertEqual(results["connect-failed"]["level"], "warning")
+
+    def check_markdown(self, text):
+        rows = [r for r in text.splitlines() if r.startswith("| ") and "<code>" in r]
+        self.assertEqual(len(rows) % 4, 0)
+        for row in rows:
+            self.assertEqual(row.count("|"), 8, row)
+        self.assertTrue(rows[0].startswith("| refused | "), rows)
+        self.assertIn("**2 refused**", text)
+
+    def check_text(self, text):
+        self.assertIn("2 allowed, 2 refused, 1 not reached", text)
+        self.assertRegex(text, r"(?m)^refused +1 .* denied +evil\.example:80$")
+
+    def test_each_format_at_the_end_and_from_a_saved_audit(self):
+        said = self.run_all()
+        for f in FORMATS:
+            with self.subTest(f):
+                getattr(self, "check_" + f)(said[f])
+                getattr(self, "check_" + f)(self.saved(f))
+
+    def test_the_command_cannot_write_markup(self):
+        text = self.run_all()["markdown"]
+        self.assertNotIn("<b>", text)
+        self.assertNotIn("`</b>", text)
+        self.assertEqual(len(re.findall("</?code>", text)) % 2, 0)
+
+    def test_a_second_run_replaces_but_markdown_is_appended_to(self):
+        first = self.run_all()
+        said = self.run_all()
+        json.loads(said["json"])
+        ElementTree.fromstring(said["junit"])
+        self.assertTrue(said["markdown"].startswith(first["markdown"]))
+        self.assertGreater(len(said["markdown"]), len(first["markdown"]))
+
+    def test_nothing_happened(self):
+        done = self.w.sbx_run(["--report", "json:" + self.path("none.json"), "--report", "junit:" +
+                               self.path("none.xml"), "--report", "text"], ["true"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(self.read("none.json"))["targets"], [])
+        self.assertEqual(ElementTree.fromstring(self.read("none.xml"))[0].get("tests"), "0")
+        self.assertIn("0 allowed, 0 refused", done.stderr)
+
+    def test_what_cannot_be_written_is_said(self):
+        done = self.w.sbx_run(["--report", "json:/nonexistent/x"], ["touch", self.w.ws + "/ran"])
+        self.assertEqual(done.returncode, 125)
+        self.assertFalse(os.path.exists(self.w.ws + "/ran"))
+        done = self.w.sbx_run(["--report", "json:/dev/full"], ["true"])
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("cannot write the report", done.stderr)
+
+    def test_usage(self):
+        for value in ("yaml", "json:", ""):
+            self.assertEqual(self.w.sbx_run(["--report", value], ["true"]).returncode, 64)
+        for args in ([], ["yaml", "x"], ["json:x", "y"], ["a", "b", "c"]):
+            self.assertEqual(self.w.run([self.w.sbx, "report", *args]).returncode, 64)
+        self.assertEqual(self.w.run([self.w.sbx, "report", "/nonexistent"]).returncode, 125)
+
+    def test_lines_that_are_no_json_are_counted(self):
+        path = self.w.write("odd.log", '{"event":"decision"\nx\n[]\n{"event":"new"}\n'
+                            '{"event":"decision","verdict":"deny","code":"denied","host":"a\\nb",'
+                            '"port":1,"via":"connect"}\n')
+        done = self.w.run([self.w.sbx, "report", path])
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("3 lines are no JSON objects", done.stderr)
+        self.assertIn("0 refused", done.stdout)
+
+
+if __name__ == "__main__":
+    main()
