@@ -336,5 +336,9 @@ bool addr_set_contains(const struct addr_set *s, const struct addr *a)
 		if (addr_equal(&own, &plain))
 			return true;
 	}
+	for (size_t i = 0; i < s->nblocks; i++) {
+		if (cidr_contains(&s->blocks[i], &plain))
+			return true;
+	}
 	return false;
 }

@@ -85,15 +85,17 @@ bool cidr_contains(const struct cidr *c, const struct addr *a);
 
 /**
  * struct addr_set - this machine's own addresses, kept by the caller
- * @v: the addresses
- * @n: how many
+ * @v, @n: the addresses
+ * @blocks, @nblocks: whole blocks that lead to this machine
  */
 struct addr_set {
 	struct addr *v;
 	size_t n;
+	struct cidr *blocks;
+	size_t nblocks;
 };
 
-/** addr_set_contains() - by bytes; a mapped IPv4 address is looked up as IPv4 too. */
+/** addr_set_contains() - as an address or in a block; a mapped IPv4 address is looked up as IPv4 too. */
 bool addr_set_contains(const struct addr_set *s, const struct addr *a);
 
 #endif

@@ -50,6 +50,53 @@ static void each_addr(void *arg, const struct nlmsghdr *h)
 		add(arg, m->ifa_family, own);
 }
 
+static void add_block(struct addr_set *s, const struct cidr *c)
+{
+	if (c->bits == (c->addr.family == AF_INET ? 32 : 128) && addr_set_contains(s, &c->addr))
+		return;
+	s->blocks = xreallocarray(s->blocks, s->nblocks + 1, sizeof(*s->blocks));
+	s->blocks[s->nblocks++] = *c;
+}
+
+/*
+ * Table local names what the kernel delivers here, whole prefixes among it ("local 192.0.2.0/24
+ * dev lo", AnyIP), broadcast and anycast addresses. Multicast is a class of its own (addr.h).
+ */
+static void each_route(void *arg, const struct nlmsghdr *h)
+{
+	const struct rtmsg *m = NLMSG_DATA(h);
+	struct cidr c = { 0 };
+	size_t n, want;
+
+	if (h->nlmsg_type != RTM_NEWROUTE || h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)))
+		return;
+	if (m->rtm_table != RT_TABLE_LOCAL || (m->rtm_flags & RTM_F_CLONED))
+		return;
+	if (m->rtm_type != RTN_LOCAL && m->rtm_type != RTN_BROADCAST && m->rtm_type != RTN_ANYCAST)
+		return;
+	if (m->rtm_family != AF_INET && m->rtm_family != AF_INET6)
+		return;
+	want = m->rtm_family == AF_INET ? 4 : 16;
+	if (m->rtm_dst_len > want * 8)
+		return;
+	c.addr.family = m->rtm_family;
+	c.bits = m->rtm_dst_len;
+	n = h->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
+	/* No destination is the whole family. */
+	for (const struct rtattr *a = RTM_RTA(m); RTA_OK(a, n); a = RTA_NEXT(a, n))
+		if (a->rta_type == RTA_DST && RTA_PAYLOAD(a) == want)
+			memcpy(c.addr.bytes, RTA_DATA(a), want);
+	add_block(arg, &c);
+}
+
+static int dump_all(int sock, struct addr_set *found)
+{
+	if (netlink_dump(sock, RTM_GETADDR, each_addr, found) < 0 ||
+	    netlink_dump_local(sock, AF_INET, each_route, found) < 0)
+		return -1;
+	return netlink_dump_local(sock, AF_INET6, each_route, found);
+}
+
 int ifaddrs_list(struct addr_set *out, struct error *err)
 {
 	CLEANUP_CLOSE int sock = netlink_open(0);
@@ -60,7 +107,7 @@ int ifaddrs_list(struct addr_set *out, struct error *err)
 		return error_set(err, errno, "cannot open a netlink socket");
 	for (int i = 0; i < DUMP_ATTEMPTS && rc < 0; i++) {
 		ifaddrs_clear(&found);
-		rc = netlink_dump(sock, RTM_GETADDR, each_addr, &found);
+		rc = dump_all(sock, &found);
 		if (rc < 0 && errno != EINTR)
 			break;
 	}
@@ -78,32 +125,51 @@ int ifaddrs_list(struct addr_set *out, struct error *err)
 void ifaddrs_clear(struct addr_set *s)
 {
 	free(s->v);
+	free(s->blocks);
 	*s = (struct addr_set){ 0 };
 }
 
 int ifaddrs_watch(struct error *err)
 {
-	CLEANUP_CLOSE int sock = netlink_open(RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
+	CLEANUP_CLOSE int sock = netlink_open(RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR |
+					      RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE);
 
 	if (sock < 0 || fd_set_nonblock(sock) < 0)
 		return error_set(err, errno, "cannot watch the interfaces' addresses");
 	return take_fd(&sock);
 }
 
+/* A router's other tables change all the time and do not matter. */
+static bool matters(const struct nlmsghdr *h, size_t n)
+{
+	for (; NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {
+		const struct rtmsg *m = NLMSG_DATA(h);
+		bool route = h->nlmsg_type == RTM_NEWROUTE || h->nlmsg_type == RTM_DELROUTE;
+
+		if (!route || h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)) ||
+		    m->rtm_table == RT_TABLE_LOCAL)
+			return true;
+	}
+	return false;
+}
+
 bool ifaddrs_changed(int watch)
 {
-	char buf[4096];
+	union {
+		struct nlmsghdr h;
+		char bytes[8192];
+	} buf;
 	bool changed = false;
 
 	/* Only that something came matters; ENOBUFS says that messages were lost. */
 	for (;;) {
-		ssize_t n = recv(watch, buf, sizeof(buf), MSG_DONTWAIT);
+		ssize_t n = recv(watch, &buf, sizeof(buf), MSG_DONTWAIT);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno != ENOBUFS)
 			return changed;
-		changed = true;
+		changed |= n <= 0 || matters(&buf.h, (size_t)n);
 		if (n == 0)
 			return changed;
 	}

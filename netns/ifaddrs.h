@@ -10,7 +10,8 @@
 #include "base/error.h"
 
 /**
- * ifaddrs_list() - every address of every interface in the current network namespace
+ * ifaddrs_list() - every address of every interface in the current network namespace, and what
+ * else the kernel delivers here: the blocks of table local
  * @out: replaced by the list on success (what it held is freed), untouched on failure
  *
  * Return: 0, or -1 with @err.
@@ -20,7 +21,7 @@ int ifaddrs_list(struct addr_set *out, struct error *err);
 /** ifaddrs_clear() - free the list of ifaddrs_list(). */
 void ifaddrs_clear(struct addr_set *s);
 
-/** ifaddrs_watch() - a non-blocking descriptor, readable when addresses change; -1 with @err. */
+/** ifaddrs_watch() - a non-blocking descriptor, readable when addresses or routes change; -1 with @err. */
 int ifaddrs_watch(struct error *err);
 
 /**

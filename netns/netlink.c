@@ -175,23 +175,16 @@ static int dump_part(const struct nlmsghdr *h, size_t n,
 	return last;
 }
 
-int netlink_dump(int sock, uint16_t type, void (*each)(void *arg, const struct nlmsghdr *h),
-		 void *arg)
+static int dump(int sock, const struct request *r,
+		void (*each)(void *arg, const struct nlmsghdr *h), void *arg)
 {
 	union {
 		struct nlmsghdr h;
 		char bytes[NETLINK_BUFFER];
 	} buf;
-	struct request r = {
-		.h = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct rtgenmsg)),
-		       .nlmsg_type = type,
-		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
-		       .nlmsg_seq = 1 },
-		.u.gen = { .rtgen_family = AF_UNSPEC },
-	};
 	int done;
 
-	if (send_request(sock, &r) < 0)
+	if (send_request(sock, r) < 0)
 		return -1;
 	do {
 		ssize_t n = recv_kernel(sock, &buf, sizeof(buf));
@@ -201,4 +194,37 @@ int netlink_dump(int sock, uint16_t type, void (*each)(void *arg, const struct n
 		done = dump_part(&buf.h, (size_t)n, each, arg);
 	} while (done == 0);
 	return done < 0 ? -1 : 0;
+}
+
+int netlink_dump(int sock, uint16_t type, void (*each)(void *arg, const struct nlmsghdr *h),
+		 void *arg)
+{
+	const struct request r = {
+		.h = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct rtgenmsg)),
+		       .nlmsg_type = type,
+		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+		       .nlmsg_seq = 1 },
+		.u.gen = { .rtgen_family = AF_UNSPEC },
+	};
+
+	return dump(sock, &r, each, arg);
+}
+
+int netlink_dump_local(int sock, sa_family_t family,
+		       void (*each)(void *arg, const struct nlmsghdr *h), void *arg)
+{
+	const struct request r = {
+		.h = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct rtmsg)),
+		       .nlmsg_type = RTM_GETROUTE,
+		       .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+		       .nlmsg_seq = 1 },
+		.u.route = { .rtm_family = (unsigned char)family, .rtm_table = RT_TABLE_LOCAL },
+	};
+	const int on = 1;
+
+	/* Filter in the kernel: a router's other tables are long. Without it all is sent. */
+	(void)setsockopt(sock, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
+	if (dump(sock, &r, each, arg) == 0)
+		return 0;
+	return errno == ENOENT ? 0 : -1; /* the table comes with its first entry */
 }

@@ -28,4 +28,12 @@ int netlink_local_any(int sock, sa_family_t family);
 int netlink_dump(int sock, uint16_t type, void (*each)(void *arg, const struct nlmsghdr *h),
 		 void *arg);
 
+/**
+ * netlink_dump_local() - the same for the routes of table local, of one family
+ *
+ * Kernels before 4.20 send every table: @each must look at rtm_table itself.
+ */
+int netlink_dump_local(int sock, sa_family_t family,
+		       void (*each)(void *arg, const struct nlmsghdr *h), void *arg);
+
 #endif

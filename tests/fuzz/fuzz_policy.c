@@ -151,7 +151,7 @@ static bool private_name(const struct model *m, const struct target *t, const st
 static void check_vet(const struct model *m, const struct target *t, const struct addr *a)
 {
 	struct addr own_v = own_addr;
-	struct addr_set own = { &own_v, 1 };
+	struct addr_set own = { .v = &own_v, .n = 1 };
 	struct decision d;
 	bool exact = opens_addr(m, a, t->port, true, 0);
 

@@ -459,9 +459,13 @@ static void test_cidr_contains(void **state)
 static void test_addr_set_contains(void **state)
 {
 	struct addr own[] = { addr("192.0.2.7"), addr("2001:db8::7") };
-	struct addr_set set = { own, ARRAY_SIZE(own) };
-	struct addr_set empty = { NULL, 0 };
+	struct cidr blocks[] = { { addr("198.51.100.0"), 24 }, { addr("2001:db8:1::"), 64 } };
+	struct addr_set set = { own, ARRAY_SIZE(own), blocks, ARRAY_SIZE(blocks) };
+	struct addr_set empty = { 0 };
 	struct addr mapped = addr("::ffff:192.0.2.7"), other = addr("192.0.2.8");
+	struct addr in_block[] = { addr("198.51.100.255"), addr("::ffff:198.51.100.1"),
+				   addr("2001:db8:1::9") };
+	struct addr beside = addr("198.51.101.0"), beside6 = addr("2001:db8:1:1::9");
 
 	(void)state;
 	assert_true(addr_set_contains(&set, &own[0]));
@@ -469,6 +473,10 @@ static void test_addr_set_contains(void **state)
 	assert_true(addr_set_contains(&set, &mapped));
 	assert_false(addr_set_contains(&set, &other));
 	assert_false(addr_set_contains(&empty, &own[0]));
+	for (size_t i = 0; i < ARRAY_SIZE(in_block); i++)
+		assert_true(addr_set_contains(&set, &in_block[i]));
+	assert_false(addr_set_contains(&set, &beside));
+	assert_false(addr_set_contains(&set, &beside6));
 }
 
 int main(void)

@@ -43,9 +43,18 @@ static int body(void)
 	CHECK(!ifaddrs_changed(watch));
 	CHECK(ifaddrs_list(&own, &err) == 0 && own.n == 2);
 	CHECK(has(&own, "127.0.0.1") && has(&own, "::1"));
-	CHECK(!has(&own, "127.0.0.2"));
+	CHECK(has(&own, "127.0.0.2") && !has(&own, "126.255.255.255")); /* local 127.0.0.0/8 */
+	CHECK(!has(&own, "192.0.2.1") && !has(&own, "2001:db8::1"));
+	CHECK(netlink_local_any(nl, AF_INET) == 0);
+	CHECK(ifaddrs_changed(watch));
+	CHECK(ifaddrs_list(&own, &err) == 0);
+	CHECK(has(&own, "192.0.2.1") && has(&own, "::ffff:192.0.2.1") && !has(&own, "2001:db8::1"));
+	CHECK(netlink_local_any(nl, AF_INET6) == 0);
+	CHECK(ifaddrs_changed(watch));
+	CHECK(ifaddrs_list(&own, &err) == 0);
+	CHECK(has(&own, "2001:db8::1"));
 	ifaddrs_clear(&own);
-	CHECK(own.n == 0 && !own.v);
+	CHECK(own.n == 0 && !own.v && own.nblocks == 0 && !own.blocks);
 	return 0;
 }
 
