@@ -150,6 +150,11 @@ static int completions_main(int argc, char **argv)
 	return finish(stdout);
 }
 
+static bool wants_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 int commands_main(int argc, char **argv)
 {
 	const struct command *c;
@@ -164,14 +169,18 @@ int commands_main(int argc, char **argv)
 	argc--;
 	argv++;
 	c = command_find(argv[0]);
+	if (c && argc == 2 && wants_help(argv[1])) {
+		command_help(stdout, c);
+		return finish(stdout);
+	}
 	if (c)
 		return c->main(argc, argv);
-	if (strcmp(argv[0], "help") == 0 || strcmp(argv[0], "--help") == 0 ||
-	    strcmp(argv[0], "-h") == 0)
+	if (strcmp(argv[0], "help") == 0 || wants_help(argv[0]))
 		return help_main(argc, argv);
 	if (strcmp(argv[0], "--completions") == 0)
 		return completions_main(argc, argv);
-	if (strcmp(argv[0], "--version") != 0)
+	if (strcmp(argv[0], "--version") != 0 && strcmp(argv[0], "-V") != 0 &&
+	    strcmp(argv[0], "version") != 0)
 		return unknown_command(argv[0]);
 	printf("sbx-net %s\n", SBX_VERSION);
 	return finish(stdout);

@@ -65,7 +65,7 @@ static int tell_refusal(int fd, char *buf, size_t n, size_t head)
 	n += more > 0 ? (size_t)more : 0;
 	while (n > head && (buf[n - 1] == '\n' || buf[n - 1] == '\r'))
 		n--;
-	(void)fprintf(stderr, "sbx-net: %s\n",
+	(void)fprintf(stderr, "sbx-net connect: %s\n",
 		      log_escape(text, sizeof(text), buf + head, n - head));
 	return EXIT_REFUSED;
 }
@@ -150,7 +150,8 @@ static int relay(int fd, struct way *up, struct way *down)
 	while (!down->done) {
 		struct pollfd p[3] = {
 			{ .fd = up->eof || up->len ? -1 : STDIN_FILENO, .events = POLLIN },
-			{ .fd = fd,
+			/* With nothing to wait for, its hang-up would wake us for ever. */
+			{ .fd = (down->len || down->eof) && !up->len ? -1 : fd,
 			  .events = (short)((down->len || down->eof ? 0 : POLLIN) |
 					    (up->len ? POLLOUT : 0)) },
 			{ .fd = down->len ? STDOUT_FILENO : -1, .events = POLLOUT },

@@ -41,6 +41,7 @@ struct gate {
 	struct reload *reload;
 	char **files;
 	size_t nfiles;
+	struct timespec since; /* before the files were read */
 };
 
 /* The settings files, and the list files of the command line. */
@@ -64,6 +65,7 @@ struct gate *gate_new(const struct run_options *o, const char *cwd, struct error
 
 	g->options = o;
 	g->cwd = xstrdup(cwd);
+	g->since = reload_now();
 	g->refusals = refusals_new(o->quiet);
 	g->names = namebudget_new();
 	if (rules_load(&g->rules, o, cwd, err) < 0 ||
@@ -292,7 +294,7 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 int gate_watch(struct gate *g, const struct outside *outside, struct error *err)
 {
 	g->reload = reload_new(outside->base, (const char *const *)g->files, g->nfiles,
-			       reload_policy, g, err);
+			       &g->since, reload_policy, g, err);
 	return g->reload ? 0 : -1;
 }
 

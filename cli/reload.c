@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -34,7 +35,33 @@ void reload_soon(struct reload *r)
 {
 	const struct timeval settle = { .tv_usec = SETTLE_MS * 1000 };
 
-	(void)event_add(&r->settle, &settle);
+	/* Not put off by further changes: a steady stream of them would put it off for ever. */
+	if (!event_pending(&r->settle, EV_TIMEOUT, NULL))
+		(void)event_add(&r->settle, &settle);
+}
+
+struct timespec reload_now(void)
+{
+	struct timespec now;
+
+	/* Not finer than the stamps: a change after this has this time or a later one. */
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	return now;
+}
+
+static bool before(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec : a->tv_nsec < b->tv_nsec;
+}
+
+/* A file that is gone has left its time on the directory. */
+static bool changed_since(const char *path, const char *dir, const struct timespec *since)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0 && stat(dir, &st) < 0)
+		return false;
+	return !before(&st.st_ctim, since);
 }
 
 static void settle_cb(evutil_socket_t fd, short what, void *arg)
@@ -79,7 +106,7 @@ static void changed_cb(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-static void watch(struct reload *r, const char *path)
+static void watch(struct reload *r, const char *path, const struct timespec *since)
 {
 	const char *slash = strrchr(path, '/');
 	CLEANUP_FREE char *dir =
@@ -91,10 +118,12 @@ static void watch(struct reload *r, const char *path)
 	r->file = xreallocarray(r->file, r->nfiles + 1, sizeof(*r->file));
 	r->file[r->nfiles++] =
 		(struct file){ .watch = wd, .name = xstrdup(slash ? slash + 1 : path) };
+	if (changed_since(path, dir, since))
+		reload_soon(r);
 }
 
 struct reload *reload_new(struct event_base *base, const char *const *paths, size_t n,
-			  reload_cb *cb, void *arg, struct error *err)
+			  const struct timespec *since, reload_cb *cb, void *arg, struct error *err)
 {
 	struct reload *r = xcalloc(1, sizeof(*r));
 
@@ -106,11 +135,11 @@ struct reload *reload_new(struct event_base *base, const char *const *paths, siz
 		free(r);
 		return NULL;
 	}
-	for (size_t i = 0; i < n; i++)
-		watch(r, paths[i]);
 	(void)event_assign(&r->changed, base, r->fd, EV_READ | EV_PERSIST, changed_cb, r);
 	(void)event_assign(&r->settle, base, -1, 0, settle_cb, r);
 	(void)event_add(&r->changed, NULL);
+	for (size_t i = 0; i < n; i++)
+		watch(r, paths[i], since);
 	return r;
 }
 

@@ -5,6 +5,7 @@
 #define CLI_RELOAD_H
 
 #include <stddef.h>
+#include <time.h>
 
 #include "base/error.h"
 
@@ -18,14 +19,20 @@ typedef void reload_cb(void *arg);
  * reload_new() - watch files
  * @paths, @n: files to watch, which need not exist yet; the directories that they are in are
  *             watched too, so that a file that is replaced by rename is seen
+ * @since: reload_now() before the files were read: what has changed after that, before the watch
+ *         stood, is read again at once
  *
  * A directory that does not exist is not watched. Return: to be freed by reload_free(); NULL with
  * @err.
  */
 struct reload *reload_new(struct event_base *base, const char *const *paths, size_t n,
-			  reload_cb *cb, void *arg, struct error *err);
+			  const struct timespec *since, reload_cb *cb, void *arg,
+			  struct error *err);
 
-/** reload_soon() - as if a file had changed. */
+/** reload_now() - the clock by which files are stamped. */
+struct timespec reload_now(void);
+
+/** reload_soon() - as if a file had changed; what is due stays due, however many changes come. */
 void reload_soon(struct reload *r);
 
 /** reload_free() - NULL is allowed. */

@@ -43,6 +43,7 @@ struct serve {
 	struct outside outside;
 	struct attach *attach;
 	struct reload *reload;
+	struct timespec since; /* before the settings were read */
 	struct privsock proxy, control;
 	struct systemd_socket passed[SYSTEMD_SOCKETS_MAX];
 	size_t npassed;
@@ -182,6 +183,7 @@ static int open_gate(struct serve *s, struct error *err)
 	s->cwd = realpath(".", NULL);
 	if (!s->cwd)
 		return error_set(err, errno, "cannot tell the current directory");
+	s->since = reload_now();
 	s->gate = gate_new(&s->options, s->cwd, err);
 	if (!s->gate || gate_resolvers(s->gate, &servers, err) < 0 ||
 	    outside_open(&s->outside, servers, err) < 0)
@@ -204,7 +206,7 @@ static int prepare(struct serve *s, struct error *err)
 	if (open_sockets(s, err) < 0)
 		return -1;
 	files = gate_files(s->gate, &n);
-	s->reload = reload_new(s->outside.base, files, n, reload_all, s, err);
+	s->reload = reload_new(s->outside.base, files, n, &s->since, reload_all, s, err);
 	if (!s->reload)
 		return -1;
 	s->notify = systemd_notify_open();

@@ -1,0 +1,191 @@
+/* Changes of a file before and after its watch stands. */
+#include <event2/event.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "cli/reload.h"
+
+struct fixture {
+	char dir[64];
+	char *path, *other;
+	const char *paths[1];
+	struct event_base *base;
+	struct reload *reload;
+	unsigned calls;
+};
+
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = xcalloc(1, sizeof(*f));
+
+	(void)snprintf(f->dir, sizeof(f->dir), "/tmp/test_reload.XXXXXX");
+	if (!mkdtemp(f->dir))
+		return -1;
+	f->path = xasprintf("%s/p.json", f->dir);
+	f->other = xasprintf("%s/new.json", f->dir);
+	f->paths[0] = f->path;
+	f->base = event_base_new();
+	write_file(f->path, "{}");
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	CLEANUP_FREE char *command = xasprintf("rm -rf '%s'", f->dir);
+
+	reload_free(f->reload);
+	event_base_free(f->base);
+	free(f->path);
+	free(f->other);
+	free(f);
+	return system(command);
+}
+
+static void count_cb(void *arg)
+{
+	struct fixture *f = arg;
+
+	f->calls++;
+	(void)event_base_loopbreak(f->base);
+}
+
+static void open_watch(struct fixture *f, const struct timespec *since)
+{
+	struct error err;
+
+	f->reload = reload_new(f->base, f->paths, 1, since, count_cb, f, &err);
+	assert_non_null(f->reload);
+}
+
+/* Until a call, or for long enough that one would have come. */
+static void run(struct fixture *f)
+{
+	const struct timeval limit = { .tv_usec = 400 * 1000 };
+
+	(void)event_base_loopexit(f->base, &limit);
+	(void)event_base_dispatch(f->base);
+}
+
+static struct timespec later_than_the_file(void)
+{
+	struct timespec now = reload_now();
+
+	now.tv_sec++;
+	return now;
+}
+
+static void test_a_file_as_it_was_read_is_not_read_again(void **state)
+{
+	struct fixture *f = *state;
+	const struct timespec since = later_than_the_file();
+
+	open_watch(f, &since);
+	run(f);
+	assert_int_equal(f->calls, 0);
+	write_file(f->path, "{ }");
+	run(f);
+	assert_int_equal(f->calls, 1);
+}
+
+static void test_a_change_before_the_watch_stands_is_seen(void **state)
+{
+	struct fixture *f = *state;
+	const struct timespec since = reload_now();
+
+	write_file(f->path, "{ }");
+	open_watch(f, &since);
+	run(f);
+	assert_int_equal(f->calls, 1);
+}
+
+/* By rename: the new file was written long ago, and keeps its own time of writing. */
+static void test_a_replacement_before_the_watch_stands_is_seen(void **state)
+{
+	struct fixture *f = *state;
+	const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	struct timespec since;
+
+	write_file(f->other, "{ }");
+	assert_int_equal(utimensat(-1, f->other, old, 0), 0);
+	since = reload_now();
+	assert_int_equal(rename(f->other, f->path), 0);
+	open_watch(f, &since);
+	run(f);
+	assert_int_equal(f->calls, 1);
+}
+
+static void test_a_removal_before_the_watch_stands_is_seen(void **state)
+{
+	struct fixture *f = *state;
+	const struct timespec since = reload_now();
+
+	assert_int_equal(unlink(f->path), 0);
+	open_watch(f, &since);
+	run(f);
+	assert_int_equal(f->calls, 1);
+}
+
+/* A change on every turn of the loop must not put the call off. */
+static void tick_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct fixture *f = arg;
+
+	(void)fd, (void)what;
+	reload_soon(f->reload);
+}
+
+static void test_a_steady_stream_does_not_postpone(void **state)
+{
+	struct fixture *f = *state;
+	const struct timespec since = later_than_the_file();
+	const struct timeval step = { .tv_usec = 5000 };
+	struct event *tick;
+
+	open_watch(f, &since);
+	tick = event_new(f->base, -1, EV_PERSIST, tick_cb, f);
+	assert_non_null(tick);
+	(void)event_add(tick, &step);
+	run(f);
+	event_free(tick);
+	assert_int_equal(f->calls, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_a_file_as_it_was_read_is_not_read_again, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_change_before_the_watch_stands_is_seen,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_replacement_before_the_watch_stands_is_seen,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_removal_before_the_watch_stands_is_seen,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_steady_stream_does_not_postpone, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
