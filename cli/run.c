@@ -7,6 +7,7 @@
  * the command runs.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -188,15 +189,19 @@ static void suspend_terminal(void *arg)
 	terminal_pause();
 }
 
+/* A program that fills the screen draws it anew when it thinks that the window has changed. */
 static void resume_terminal(void *arg)
 {
-	(void)arg;
+	const struct run *r = arg;
+
 	terminal_resume();
+	if (r->launcher)
+		launcher_signal(r->launcher, SIGWINCH);
 }
 
 static int open_asking(struct run *r, struct error *err)
 {
-	const struct asker_terminal shared = { suspend_terminal, resume_terminal, NULL };
+	const struct asker_terminal shared = { suspend_terminal, resume_terminal, r };
 	const struct asking_host host = {
 		.terminal = terminal_active() ? shared : (struct asker_terminal){ 0 },
 		.base = r->outside.base,

@@ -26,6 +26,7 @@
 #include "base/cleanup.h"
 #include "cli/asking.h"
 #include "cli/reload.h"
+#include "cli/terminal.h"
 #include "launcher/launcher.h"
 #include "proxy/proxy.h"
 
@@ -131,7 +132,9 @@ static void signal_cb(evutil_socket_t sig, short what, void *arg)
 	if (sig != SIGTSTP)
 		return;
 	asking_pause(s->cfg->asking);
+	terminal_pause();
 	(void)raise(SIGSTOP); /* our shell waits for us to stop, too */
+	terminal_resume();
 	asking_resume(s->cfg->asking);
 }
 

@@ -160,7 +160,7 @@ class AtTheTerminal(AskCase):
     def test_allow_once(self):
         o = self.w.oracle()
         t = self.terminal(["--ask", "tty"], self.curl(URL))
-        seen = t.expect(" > ")
+        seen = t.expect(" deny")
         self.assertIn("good.example:80", seen)
         self.assertIn("curl wants to reach", seen)
         self.assertIn("1 connection;", seen)
@@ -174,7 +174,7 @@ class AtTheTerminal(AskCase):
     def test_deny_once(self):
         o = self.w.oracle()
         t = self.terminal(["--ask", "tty"], self.curl("-f", URL))
-        t.expect(" > ")
+        t.expect(" deny")
         t.send("d")
         t.expect("deny once")
         t.send("o")
@@ -185,7 +185,7 @@ class AtTheTerminal(AskCase):
 
     def test_auto_asks_at_a_terminal_and_nobody_elsewhere(self):
         t = self.terminal([], self.curl(URL))
-        t.expect(" > ")
+        t.expect(" deny")
         t.send("ao")
         self.assertEqual(t.wait(), 0)
         done = self.w.sbx_run(["--ask", "auto"], self.curl("-f", URL))
@@ -198,11 +198,11 @@ class AtTheTerminal(AskCase):
     def test_one_question_for_many_connections(self):
         many = "for i in $(seq 20); do curl -sS --max-time 20 %s & done; wait" % URL
         t = self.terminal(["--ask", "tty"], ["sh", "-c", many])
-        t.expect(" > ")
+        t.expect(" deny")
         for _ in range(60):  # they come in one by one; an unknown key draws anew
             time.sleep(0.1)
             t.send("x")
-            if "20 connections;" in t.expect(" > "):
+            if "20 connections;" in t.expect(" deny"):
                 break
         else:
             self.fail("never 20 connections")
@@ -216,7 +216,7 @@ class AtTheTerminal(AskCase):
                                              " ".join(self.curl("-f", URL))])
         t.expect("ready")
         t.send("aoaoao")
-        t.expect(" > ")
+        t.expect(" deny")
         self.assertIsNone(t.proc.poll())
         t.send("do")
         self.assertEqual(t.wait(), 22)
@@ -224,7 +224,7 @@ class AtTheTerminal(AskCase):
 
     def test_pasted_text_is_no_answer(self):
         t = self.terminal(["--ask", "tty"], self.curl("-f", URL))
-        t.expect(" > ")
+        t.expect(" deny")
         t.send("approval of everything")
         time.sleep(1)
         self.assertIsNone(t.proc.poll())
@@ -234,7 +234,7 @@ class AtTheTerminal(AskCase):
     def test_time_is_a_no(self):
         o = self.w.oracle()
         t = self.terminal(["--ask", "tty", "--ask-timeout", "1"], self.curl("-f", URL))
-        t.expect(" > ")
+        t.expect(" deny")
         self.assertEqual(t.wait(), 22)
         self.assertIn("nobody answered in time", t.plain())
         self.assertQuiet(o)
@@ -243,7 +243,7 @@ class AtTheTerminal(AskCase):
     def test_withdrawn_when_the_client_goes(self):
         t = self.terminal(["--ask", "tty"],
                           ["sh", "-c", "curl -sS --max-time 1 %s; echo over" % URL])
-        t.expect(" > ")
+        t.expect(" deny")
         t.expect("over")
         self.assertEqual(t.wait(), 0)
         self.assertEqual(t.modes(), t.before)
@@ -252,9 +252,9 @@ class AtTheTerminal(AskCase):
         t = self.terminal(["--ask", "tty"], ["sh", "-c", "curl -sS %s; curl -sS %s; "
                                              "curl -sS --max-time 20 http://good.example:8080/"
                                              % (URL, URL)])
-        t.expect(" > ")
+        t.expect(" deny")
         t.send("ar")
-        seen = t.expect("is a no\n\n  60 s  a allow   d deny > ")
+        seen = t.expect("is a no\n\n  60 s  a allow   d deny")
         self.assertEqual(seen.count("hello from net"), 2)
         self.assertIn("good.example:8080", seen)
         t.send("dr")
@@ -264,7 +264,7 @@ class AtTheTerminal(AskCase):
     def test_backspace_goes_back_and_wider_is_on_request(self):
         t = self.terminal(["--ask", "tty"], ["sh", "-c", "curl -sS http://a.wild.example/; "
                                              "curl -sS http://i.wild.example/"])
-        t.expect("wider: *.wild.example:80 > ")
+        t.expect("wider: *.wild.example:80")
         t.send("d")
         t.expect("deny once")
         t.send("\x7f")
@@ -281,7 +281,7 @@ class AtTheTerminal(AskCase):
     def test_what_the_terminal_answers_is_no_answer(self):
         """A command can make a terminal say things; they must not count as a person's keys."""
         t = self.terminal(["--ask", "tty", "--ask-timeout", "3"], self.curl(URL))
-        t.expect(" > ")
+        t.expect(" deny")
         t.send("\x1b[0n" * 11 + "\x1b]4;1;rgb:afaf/afaf/")
         t.send("afaf\x07")
         t.send("\x1b]lallow forever\x1b\\af")
@@ -291,7 +291,7 @@ class AtTheTerminal(AskCase):
 
     def test_never_wider_for_a_public_suffix(self):
         t = self.terminal(["--ask", "tty"], self.curl(URL))
-        seen = t.expect(" > ")
+        seen = t.expect(" deny")
         self.assertNotIn("wider", seen)  # *.example is everybody's
         t.send("sdo")
         self.assertEqual(t.wait(), 0)
@@ -299,9 +299,9 @@ class AtTheTerminal(AskCase):
 
     def test_resize_draws_anew(self):
         t = self.terminal(["--ask", "tty"], self.curl(URL))
-        t.expect(" > ")
+        t.expect(" deny")
         t.resize(50)
-        seen = t.expect(" > ")
+        seen = t.expect(" deny")
         self.assertIn("good.example:80", seen)
         self.assertTrue(all(len(x) <= 50 for x in seen.split("\n")), seen)
         t.send("ao")
@@ -311,7 +311,7 @@ class AtTheTerminal(AskCase):
         t = self.terminal(["--ask", "tty"], ["sh", "-c", "(for i in 1 2 3 4 5 6 7 8; do "
                                              "echo noise $i; sleep 0.1; done) & curl -sS %s; wait"
                                              % URL])
-        t.expect(" > ")
+        t.expect(" deny")
         t.send("a")
         t.expect("allow once")
         t.send("o")
@@ -320,7 +320,7 @@ class AtTheTerminal(AskCase):
 
     def test_standard_input_is_the_commands(self):
         t = self.terminal(["--ask", "tty"], ["sh", "-c", "curl -sS %s; cat" % URL])
-        t.expect(" > ")
+        t.expect(" deny")
         t.send("ao")
         t.expect("hello from net")
         t.send("typed\n\x04")
@@ -331,7 +331,7 @@ class AtTheTerminal(AskCase):
         for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with self.subTest(sig):
                 t = self.terminal(["--ask", "tty"], self.curl(URL))
-                t.expect(" > ")
+                t.expect(" deny")
                 self.assertNotEqual(t.modes(), t.before)
                 if sig == signal.SIGINT:
                     t.send("\x03")
@@ -346,14 +346,14 @@ class AtTheTerminal(AskCase):
 
     def test_stop_gives_the_terminal_back(self):
         t = self.terminal(["--ask", "tty"], self.curl(URL))
-        t.expect(" > ")
+        t.expect(" deny")
         os.kill(t.proc.pid, signal.SIGTSTP)
         _, status = os.waitpid(t.proc.pid, os.WUNTRACED)
         self.assertTrue(os.WIFSTOPPED(status))
         self.assertEqual(t.modes(), t.before)
         t.text = ""
         os.kill(t.proc.pid, signal.SIGCONT)
-        t.expect(" > ")
+        t.expect(" deny")
         t.send("ao")
         self.assertEqual(t.wait(), 0)
         self.assertEqual(t.modes(), t.before)
@@ -362,7 +362,7 @@ class AtTheTerminal(AskCase):
         t = self.terminal(["--ask", "tty"],
                           ["/usr/bin/python3", "-c", "import os; os.execv('/usr/bin/curl', "
                            "['x\\33[2Jy\\nz\\x9b', '-sS', '%s'])" % URL])
-        while " > " not in t.plain():
+        while " deny" not in t.plain():
             self.assertTrue(t.pump(20))
         self.assertNotIn("\x1b[2J", t.text)
         self.assertNotIn("\x9b", t.text)
@@ -372,7 +372,7 @@ class AtTheTerminal(AskCase):
 
     def test_dumb_terminal(self):
         t = self.terminal(["--ask", "tty"], self.curl(URL), term="dumb")
-        t.expect(" > ")
+        t.expect(" deny")
         self.assertNotIn("\x1b", t.text)
         t.send("ao")
         self.assertEqual(t.wait(), 0)
