@@ -37,6 +37,7 @@
 #include "cli/gate.h"
 #include "cli/privsock.h"
 #include "netns/bridge.h"
+#include "policy/refusal.h"
 #include "proxy/proxy.h"
 
 #define ATTACH_TIMEOUT_S 10
@@ -267,6 +268,22 @@ static bool attach(struct client *c)
 	return ok;
 }
 
+/* What was refused, for the bridge's standard error. A bridge that reads nothing misses it. */
+static void tell_refusal(void *arg, const char *text)
+{
+	const struct client *c = arg;
+	char line[STATS_MAX + 6 * REFUSAL_MAX];
+	struct jsonout j;
+	size_t n;
+
+	jsonout_begin(&j, line, sizeof(line));
+	jsonout_str(&j, "event", "refused");
+	jsonout_str(&j, "text", text);
+	n = jsonout_end(&j);
+	if (n > 0)
+		(void)send(c->fd, line, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /* Return: false when the client is to be closed. */
 static bool take_listeners(struct client *c)
 {
@@ -287,7 +304,10 @@ static bool take_listeners(struct client *c)
 		watchdog(true);
 	(void)event_del(&c->timer);
 	log_info("session=%u event=attached", c->number);
-	return answer_ok(c);
+	if (!answer_ok(c))
+		return false;
+	gate_tell_refusals(c->gate, tell_refusal, c);
+	return true;
 }
 
 /* ---- lines */

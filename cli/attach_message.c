@@ -2,6 +2,7 @@
 
 #include <jansson.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -221,6 +222,20 @@ static int get_ports(const json_t *o, const char *key, uint16_t *out, size_t max
 		*n = i + 1;
 	}
 	return 0;
+}
+
+bool attach_refused_parse(const char *line, size_t n, char out[ATTACH_TEXT_MAX])
+{
+	struct error err;
+	json_t *o = from_line(line, n, &err);
+	const char *event = json_string_value(json_object_get(o, "event"));
+	const char *text = json_string_value(json_object_get(o, "text"));
+	bool ok = event && text && strcmp(event, "refused") == 0;
+
+	if (ok)
+		(void)snprintf(out, ATTACH_TEXT_MAX, "%s", text);
+	json_decref(o);
+	return ok;
 }
 
 int attach_reply_parse(const char *line, size_t n, struct attach_reply *out, struct error *err)

@@ -19,6 +19,7 @@
 #define ATTACH_LINE_MAX	   (64 * 1024) /* bytes of a line, its newline included */
 #define ATTACH_ENTRIES_MAX 1024	       /* of one list of a request */
 #define ATTACH_PORTS_MAX   256
+#define ATTACH_TEXT_MAX	   2048 /* of a refusal's sentence */
 
 /** enum attach_op - what is asked for */
 enum attach_op {
@@ -82,6 +83,9 @@ char *attach_reply_format(const struct attach_reply *r);
 
 /** attach_reply_parse() - 0, or -1 with @err; a refusal of the server is one, too. */
 int attach_reply_parse(const char *line, size_t n, struct attach_reply *out, struct error *err);
+
+/** attach_refused_parse() - the sentence of a line that tells of a refusal; false: another line. */
+bool attach_refused_parse(const char *line, size_t n, char out[ATTACH_TEXT_MAX]);
 
 /** attach_netns() - SO_NETNS_COOKIE of this process's namespace; 0 if the kernel does not tell. */
 uint64_t attach_netns(void);

@@ -62,6 +62,8 @@ struct join {
 	char *control;
 	bool full, capture;
 	int session;
+	char heard[ATTACH_LINE_MAX];
+	size_t nheard;
 	struct relay *relay;
 	struct attach_reply reply;
 	struct netns_listener v[NETNS_LISTENERS_MAX];
@@ -316,7 +318,46 @@ static int hear_signals(int fd, pid_t command)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* The server says nothing on its own: this is its end. */
+/* A line from the server: what was refused. */
+static void hear_line(const struct join *j, const char *line, size_t n)
+{
+	char text[ATTACH_TEXT_MAX], shown[2 * ATTACH_TEXT_MAX];
+	CLEANUP_FREE char *said = NULL;
+
+	if (j->options.quiet || !attach_refused_parse(line, n, text))
+		return;
+	said = xasprintf("sbx-net: %s\n", log_escape(shown, sizeof(shown), text, strlen(text)));
+	log_raw(said, strlen(said));
+}
+
+static void hear_lines(struct join *j)
+{
+	const char *end;
+
+	while ((end = memchr(j->heard, '\n', j->nheard))) {
+		size_t n = (size_t)(end - j->heard) + 1;
+
+		hear_line(j, j->heard, n);
+		j->nheard -= n;
+		memmove(j->heard, j->heard + n, j->nheard);
+	}
+}
+
+/* Return: false when the server has ended. */
+static bool hear_server(struct join *j)
+{
+	ssize_t n =
+		recv(j->session, j->heard + j->nheard, sizeof(j->heard) - j->nheard, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	if (n <= 0)
+		return false;
+	j->nheard += (size_t)n;
+	hear_lines(j);
+	return j->nheard < sizeof(j->heard);
+}
+
 static void session_lost(struct join *j)
 {
 	static const char text[] =
@@ -341,9 +382,11 @@ static int wait_for(struct join *j, int signals, pid_t command)
 			return LAUNCHER_EXIT_SETUP;
 		if (p[2].revents)
 			relay_turn(j->relay);
-		if (p[1].revents)
+		if (p[1].revents && !hear_server(j))
 			session_lost(j);
 		status = p[0].revents ? hear_signals(signals, command) : -1;
+		if (status >= 0 && j->session >= 0)
+			(void)hear_server(j); /* what was refused last */
 		if (status >= 0)
 			return status;
 	}

@@ -24,6 +24,8 @@ struct entry {
 
 struct refusals {
 	bool quiet;
+	refusals_tell *tell;
+	void *tell_arg;
 	unsigned lines;
 	uint64_t total;
 	struct hash_key key;
@@ -39,6 +41,12 @@ struct refusals *refusals_new(bool quiet)
 	r->quiet = quiet;
 	r->key = hash_key_random();
 	return r;
+}
+
+void refusals_set_tell(struct refusals *r, refusals_tell *tell, void *arg)
+{
+	r->tell = tell;
+	r->tell_arg = arg;
 }
 
 void refusals_free(struct refusals *r)
@@ -86,6 +94,7 @@ void refusals_note(struct refusals *r, const struct target *t, const struct deci
 {
 	char text[REFUSAL_MAX];
 	size_t i = find(r, t, d->code);
+	const char *told;
 	struct entry *e;
 
 	if (!is_failure(d->code))
@@ -100,9 +109,13 @@ void refusals_note(struct refusals *r, const struct target *t, const struct deci
 	r->slot[i] = (uint16_t)r->n;
 	*e = (struct entry){ .target = *t, .code = d->code, .count = 1 };
 	e->text = xstrdup(refusal_format(t, d, text));
-	if (r->quiet || r->lines > LINES_MAX)
+	if ((r->quiet && !r->tell) || r->lines > LINES_MAX)
 		return;
-	say(r->lines == LINES_MAX ? "many refusals; further ones are told at the end" : e->text);
+	told = r->lines == LINES_MAX ? "many refusals; further ones are told at the end" : e->text;
+	if (!r->quiet)
+		say(told);
+	if (r->tell)
+		r->tell(r->tell_arg, told);
 	r->lines++;
 }
 

@@ -20,6 +20,12 @@ struct refusals;
 /** refusals_new() - @quiet: lines are not printed, only counted. Free with refusals_free(). */
 struct refusals *refusals_new(bool quiet);
 
+/** typedef refusals_tell - hears each line that is printed, without its newline */
+typedef void refusals_tell(void *arg, const char *text);
+
+/** refusals_set_tell() - have somebody hear the lines, quiet or not; NULL for nobody. */
+void refusals_set_tell(struct refusals *r, refusals_tell *tell, void *arg);
+
 /** refusals_free() - NULL is allowed. */
 void refusals_free(struct refusals *r);
 

@@ -27,6 +27,7 @@
 #include "cli/options.h"
 #include "cli/outside.h"
 #include "cli/privsock.h"
+#include "cli/refusals.h"
 #include "cli/reload.h"
 #include "cli/systemd.h"
 #include "launcher/launcher.h"
@@ -226,6 +227,7 @@ static int serve(struct serve *s)
 			(void)fprintf(stderr, "sbx-net: serving in %s\n", s->dir);
 		if (event_base_dispatch(s->outside.base) < 0)
 			(void)error_set(&err, 0, "the event loop failed");
+		refusals_summary(gate_refusals(s->gate), stderr);
 	}
 	if (err.msg[0]) {
 		(void)fprintf(stderr, "sbx-net: %s\n", err.msg);

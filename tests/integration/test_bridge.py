@@ -60,6 +60,18 @@ class Recipes(ServeCase):
                     self.assertIn(done.returncode, (7, 52, 56), done.stderr)
                     self.assertQuiet(o)
 
+    def test_refusals_are_told_where_the_bridge_is(self):
+        line = "sbx-net: refused evil.example%s (not on the allow list); allow with: --allow " \
+            "evil.example%s"
+        with self.serve(ALLOW):
+            for sandbox, args, port in ((BWRAP, [], ":80"), (UNSHARE, DIRECT, "")):
+                done = self.curl(*args, "http://evil.example/", sandbox=sandbox)
+                self.assertIn(line % (port, port), self.refusal_lines(done.stderr))
+                done = self.curl(*args, "http://evil.example/", sandbox=sandbox, options=["-q"])
+                self.assertEqual(self.refusal_lines(done.stderr), [])
+                done = self.curl(*args, "http://good.example/", sandbox=sandbox)
+                self.assertNotIn("refused good.example ", done.stderr)
+
     def test_no_way_around_the_proxy(self):
         with self.serve(ALLOW):
             for options, sandbox in (([], BWRAP), (["--no-capture"], UNSHARE)):
@@ -181,7 +193,7 @@ class Foreign(ServeCase):
             server.wait()
             out, err = proc.communicate(b"\n", timeout=30)
             self.assertEqual(out, b"")
-            self.assertIn(proc.returncode, (52, 56), err)
+            self.assertIn(proc.returncode, (7, 52, 56), err)
 
 
 class Failures(ServeCase):
