@@ -23,303 +23,317 @@
 #include "proxy/upstream.h"
 
 struct gate {
-  const struct run_options *options;
-  char *cwd;
-  struct rules rules;
-  const struct policy
-      *policy; /* of @rules; the proxy and the name server look here */
-  struct forwards forwards;
-  uint16_t ports[CAPTURE_PORTS_MAX];
-  struct asking *asking; /* of the run, or NULL */
-  struct refusals *refusals;
-  struct namebudget *names;
-  struct upstreams *upstreams;
-  struct audit *audit; /* of @outside */
-  struct tally *tally; /* of the run, or NULL */
-  unsigned number;
-  struct capture *capture;
-  struct session *session;
-  struct reload *reload;
-  char **files;
-  size_t nfiles;
-  struct timespec since; /* before the files were read */
+	const struct run_options *options;
+	char *cwd;
+	struct rules rules;
+	const struct policy *policy; /* of @rules; the proxy and the name server look here */
+	struct forwards forwards;
+	uint16_t ports[CAPTURE_PORTS_MAX];
+	struct asking *asking; /* of the run, or NULL */
+	struct refusals *refusals;
+	struct namebudget *names;
+	struct upstreams *upstreams;
+	struct audit *audit; /* of @outside */
+	struct tally *tally; /* of the run, or NULL */
+	unsigned number;
+	struct capture *capture;
+	struct session *session;
+	struct reload *reload;
+	char **files;
+	size_t nfiles;
+	struct timespec since; /* before the files were read */
 };
 
 /* The settings files, and the list files of the command line. */
-static void collect_files(struct gate *g) {
-  const char *const *files = layers_files(g->rules.layers, &g->nfiles);
-  const struct option_values *rules = &g->options->rules;
+static void collect_files(struct gate *g)
+{
+	const char *const *files = layers_files(g->rules.layers, &g->nfiles);
+	const struct option_values *rules = &g->options->rules;
 
-  g->files = xcalloc(g->nfiles + rules->n, sizeof(*g->files));
-  for (size_t i = 0; i < g->nfiles; i++)
-    g->files[i] = xstrdup(files[i]);
-  for (size_t i = 0; i < rules->n; i++) {
-    if (rules->v[i].id == OPT_ALLOW_LIST || rules->v[i].id == OPT_DENY_LIST)
-      g->files[g->nfiles++] = xstrdup(rules->v[i].value);
-  }
+	g->files = xcalloc(g->nfiles + rules->n, sizeof(*g->files));
+	for (size_t i = 0; i < g->nfiles; i++)
+		g->files[i] = xstrdup(files[i]);
+	for (size_t i = 0; i < rules->n; i++) {
+		if (rules->v[i].id == OPT_ALLOW_LIST || rules->v[i].id == OPT_DENY_LIST)
+			g->files[g->nfiles++] = xstrdup(rules->v[i].value);
+	}
 }
 
-struct gate *gate_new(const struct run_options *o, const char *cwd,
-                      struct error *err) {
-  struct gate *g = xcalloc(1, sizeof(*g));
+struct gate *gate_new(const struct run_options *o, const char *cwd, struct error *err)
+{
+	struct gate *g = xcalloc(1, sizeof(*g));
 
-  g->options = o;
-  g->cwd = xstrdup(cwd);
-  g->since = reload_now();
-  g->refusals = refusals_new(o->quiet);
-  g->names = namebudget_new();
-  if (rules_load(&g->rules, o, cwd, err) < 0 ||
-      forwards_build(&g->forwards, o, g->rules.policy, err) < 0 ||
-      wayout_upstream(o, g->rules.layers, &g->upstreams, err) < 0) {
-    gate_free(g);
-    return NULL;
-  }
-  g->policy = g->rules.policy;
-  collect_files(g);
-  return g;
+	g->options = o;
+	g->cwd = xstrdup(cwd);
+	g->since = reload_now();
+	g->refusals = refusals_new(o->quiet);
+	g->names = namebudget_new();
+	if (rules_load(&g->rules, o, cwd, err) < 0 ||
+	    forwards_build(&g->forwards, o, g->rules.policy, err) < 0 ||
+	    wayout_upstream(o, g->rules.layers, &g->upstreams, err) < 0) {
+		gate_free(g);
+		return NULL;
+	}
+	g->policy = g->rules.policy;
+	collect_files(g);
+	return g;
 }
 
-void gate_set_asking(struct gate *g, struct asking *a) {
-  g->asking = a;
-  asking_apply(a, g->rules.policy, g->rules.layers);
-  if (!asking_file(a))
-    return;
-  g->files = xreallocarray(g->files, g->nfiles + 1, sizeof(*g->files));
-  g->files[g->nfiles++] = xstrdup(asking_file(a));
+void gate_set_asking(struct gate *g, struct asking *a)
+{
+	g->asking = a;
+	asking_apply(a, g->rules.policy, g->rules.layers);
+	if (!asking_file(a))
+		return;
+	g->files = xreallocarray(g->files, g->nfiles + 1, sizeof(*g->files));
+	g->files[g->nfiles++] = xstrdup(asking_file(a));
 }
 
-void gate_set_tally(struct gate *g, struct tally *t) { g->tally = t; }
-
-const struct policy *const *gate_policy(const struct gate *g) {
-  return &g->policy;
+void gate_set_tally(struct gate *g, struct tally *t)
+{
+	g->tally = t;
 }
 
-void gate_free(struct gate *g) {
-  if (!g)
-    return;
-  if (g->session)
-    session_free(g->session);
-  reload_free(g->reload);
-  capture_free(g->capture);
-  refusals_free(g->refusals);
-  namebudget_free(g->names);
-  upstreams_free(g->upstreams);
-  rules_clear(&g->rules);
-  for (size_t i = 0; i < g->nfiles; i++)
-    free(g->files[i]);
-  free(g->files);
-  free(g->cwd);
-  free(g);
+const struct policy *const *gate_policy(const struct gate *g)
+{
+	return &g->policy;
 }
 
-struct layers *gate_layers(struct gate *g) {
-  return g->rules.layers;
+void gate_free(struct gate *g)
+{
+	if (!g)
+		return;
+	if (g->session)
+		session_free(g->session);
+	reload_free(g->reload);
+	capture_free(g->capture);
+	refusals_free(g->refusals);
+	namebudget_free(g->names);
+	upstreams_free(g->upstreams);
+	rules_clear(&g->rules);
+	for (size_t i = 0; i < g->nfiles; i++)
+		free(g->files[i]);
+	free(g->files);
+	free(g->cwd);
+	free(g);
 }
 
-int gate_resolvers(struct gate *g, const char *const **out, struct error *err) {
-  return wayout_resolvers(g->options, g->rules.layers, out, err);
+struct layers *gate_layers(struct gate *g)
+{
+	return g->rules.layers;
 }
 
-bool gate_captures(const struct gate *g) {
-  return !g->options->no_capture &&
-         layers_flag(g->rules.layers, SETTINGS_CAPTURE) != SETTINGS_NO;
+int gate_resolvers(struct gate *g, const char *const **out, struct error *err)
+{
+	return wayout_resolvers(g->options, g->rules.layers, out, err);
 }
 
-struct session *gate_session(const struct gate *g) {
-  return g->session;
+bool gate_captures(const struct gate *g)
+{
+	return !g->options->no_capture &&
+	       layers_flag(g->rules.layers, SETTINGS_CAPTURE) != SETTINGS_NO;
 }
 
-struct reload *gate_reload(const struct gate *g) {
-  return g->reload;
+struct session *gate_session(const struct gate *g)
+{
+	return g->session;
 }
 
-const struct refusals *gate_refusals(struct gate *g) {
-  if (g->capture)
-    capture_settle(g->capture);
-  return g->refusals;
+struct reload *gate_reload(const struct gate *g)
+{
+	return g->reload;
 }
 
-void gate_tell_refusals(struct gate *g,
-                        void (*tell)(void *arg, const char *text), void *arg) {
-  refusals_set_tell(g->refusals, tell, arg);
+const struct refusals *gate_refusals(struct gate *g)
+{
+	if (g->capture)
+		capture_settle(g->capture);
+	return g->refusals;
 }
 
-void gate_plan(struct gate *g, struct netns_plan *out) {
-  *out = (struct netns_plan){
-      .capture = gate_captures(g),
-      .ports = g->ports,
-      .nports = capture_ports(g->policy, g->ports),
-      .forwards = g->forwards.port,
-      .nforwards = g->forwards.n,
-  };
+void gate_tell_refusals(struct gate *g, void (*tell)(void *arg, const char *text), void *arg)
+{
+	refusals_set_tell(g->refusals, tell, arg);
 }
 
-static void log_event(const struct proxy_event *ev) {
-  char name[TARGET_TEXT_MAX];
-
-  (void)target_format(ev->target, name);
-  if (ev->kind == PROXY_EVENT_CLOSE)
-    log_info("conn=%llx event=close target=%s up=%llu down=%llu reason=%s",
-             (unsigned long long)ev->conn, name,
-             (unsigned long long)ev->bytes_up,
-             (unsigned long long)ev->bytes_down, ev->reason ? ev->reason : "-");
-  else
-    log_info("conn=%llx event=%s target=%s via=%s code=%s rule=%s",
-             (unsigned long long)ev->conn,
-             ev->decision.verdict == VERDICT_ALLOW ? "allow" : "deny", name,
-             target_via_name(ev->target->via),
-             policy_code_name(ev->decision.code),
-             ev->decision.rule ? ev->decision.rule->text : "-");
+void gate_plan(struct gate *g, struct netns_plan *out)
+{
+	*out = (struct netns_plan){
+		.capture = gate_captures(g),
+		.ports = g->ports,
+		.nports = capture_ports(g->policy, g->ports),
+		.forwards = g->forwards.port,
+		.nforwards = g->forwards.n,
+	};
 }
 
-static void add_up(struct tally *t, const struct proxy_event *ev) {
-  if (ev->kind == PROXY_EVENT_DECISION)
-    tally_decision(t, ev->target, &ev->decision, time(NULL));
-  else
-    tally_close(t, ev->target, &ev->addr, ev->bytes_up, ev->bytes_down,
-                time(NULL));
+static void log_event(const struct proxy_event *ev)
+{
+	char name[TARGET_TEXT_MAX];
+
+	(void)target_format(ev->target, name);
+	if (ev->kind == PROXY_EVENT_CLOSE)
+		log_info("conn=%llx event=close target=%s up=%llu down=%llu reason=%s",
+			 (unsigned long long)ev->conn, name, (unsigned long long)ev->bytes_up,
+			 (unsigned long long)ev->bytes_down, ev->reason ? ev->reason : "-");
+	else
+		log_info("conn=%llx event=%s target=%s via=%s code=%s rule=%s",
+			 (unsigned long long)ev->conn,
+			 ev->decision.verdict == VERDICT_ALLOW ? "allow" : "deny", name,
+			 target_via_name(ev->target->via), policy_code_name(ev->decision.code),
+			 ev->decision.rule ? ev->decision.rule->text : "-");
+}
+
+static void add_up(struct tally *t, const struct proxy_event *ev)
+{
+	if (ev->kind == PROXY_EVENT_DECISION)
+		tally_decision(t, ev->target, &ev->decision, time(NULL));
+	else
+		tally_close(t, ev->target, &ev->addr, ev->bytes_up, ev->bytes_down, time(NULL));
 }
 
 /* The proxy and the name server tell of a decision or a close. */
-static void event_cb(void *arg, const struct proxy_event *ev) {
-  struct gate *g = arg;
+static void event_cb(void *arg, const struct proxy_event *ev)
+{
+	struct gate *g = arg;
 
-  if (g->audit)
-    audit_event(g->audit, ev, g->number);
-  if (g->tally)
-    add_up(g->tally, ev);
-  if (log_enabled(LOG_LEVEL_INFO))
-    log_event(ev);
-  if (ev->kind == PROXY_EVENT_DECISION && ev->decision.code != CODE_OK)
-    refusals_note(g->refusals, ev->target, &ev->decision);
+	if (g->audit)
+		audit_event(g->audit, ev, g->number);
+	if (g->tally)
+		add_up(g->tally, ev);
+	if (log_enabled(LOG_LEVEL_INFO))
+		log_event(ev);
+	if (ev->kind == PROXY_EVENT_DECISION && ev->decision.code != CODE_OK)
+		refusals_note(g->refusals, ev->target, &ev->decision);
 }
 
-/* A wildcard admits a bounded number of names: each look-up tells its zone
- * something. */
-static bool admit_cb(void *arg, const struct target *t,
-                     const struct decision *d) {
-  struct gate *g = arg;
+/* A wildcard admits a bounded number of names: each look-up tells its zone something. */
+static bool admit_cb(void *arg, const struct target *t, const struct decision *d)
+{
+	struct gate *g = arg;
 
-  return namebudget_take(g->names, d->rule, &t->host);
+	return namebudget_take(g->names, d->rule, &t->host);
 }
 
-static bool name_cb(void *arg, const struct addr *dialled,
-                    struct hostname *out) {
-  const struct gate *g = arg;
+static bool name_cb(void *arg, const struct addr *dialled, struct hostname *out)
+{
+	const struct gate *g = arg;
 
-  return capture_name(g->capture, dialled, out);
+	return capture_name(g->capture, dialled, out);
 }
 
-static void *ask_cb(void *arg, const struct proxy_question *q, proxy_ask_cb *cb,
-                    void *cb_arg) {
-  const struct gate *g = arg;
+static void *ask_cb(void *arg, const struct proxy_question *q, proxy_ask_cb *cb, void *cb_arg)
+{
+	const struct gate *g = arg;
 
-  return asking_ask(g->asking, q, cb, cb_arg);
+	return asking_ask(g->asking, q, cb, cb_arg);
 }
 
-static void ask_cancel_cb(void *arg, void *question) {
-  const struct gate *g = arg;
+static void ask_cancel_cb(void *arg, void *question)
+{
+	const struct gate *g = arg;
 
-  asking_cancel(g->asking, question);
+	asking_cancel(g->asking, question);
 }
 
-int gate_read_again(struct gate *g, struct error *err) {
-  struct rules next, old = g->rules;
+int gate_read_again(struct gate *g, struct error *err)
+{
+	struct rules next, old = g->rules;
 
-  if (rules_load(&next, g->options, g->cwd, err) < 0)
-    return -1;
-  if (g->asking)
-    asking_apply(g->asking, next.policy, next.layers);
-  g->rules = next;
-  g->policy = next.policy;
-  if (g->asking)
-    asking_reload(g->asking);
-  if (g->options->cut_revoked)
-    session_recheck(g->session);
-  rules_clear(&old);
-  log_info("reload: %zu allowed, %zu denied",
-           policy_count(g->policy, LIST_ALLOW),
-           policy_count(g->policy, LIST_DENY));
-  return 0;
+	if (rules_load(&next, g->options, g->cwd, err) < 0)
+		return -1;
+	if (g->asking)
+		asking_apply(g->asking, next.policy, next.layers);
+	g->rules = next;
+	g->policy = next.policy;
+	if (g->asking)
+		asking_reload(g->asking);
+	if (g->options->cut_revoked)
+		session_recheck(g->session);
+	rules_clear(&old);
+	log_info("reload: %zu allowed, %zu denied", policy_count(g->policy, LIST_ALLOW),
+		 policy_count(g->policy, LIST_DENY));
+	return 0;
 }
 
 /* A settings file has changed. What is broken changes nothing. */
-static void reload_policy(void *arg) {
-  struct error err;
+static void reload_policy(void *arg)
+{
+	struct error err;
 
-  if (gate_read_again(arg, &err) < 0)
-    log_warn("reload: %s; the policy stays as it was", err.msg);
+	if (gate_read_again(arg, &err) < 0)
+		log_warn("reload: %s; the policy stays as it was", err.msg);
 }
 
-const char *const *gate_files(const struct gate *g, size_t *n) {
-  *n = g->nfiles;
-  return (const char *const *)g->files;
+const char *const *gate_files(const struct gate *g, size_t *n)
+{
+	*n = g->nfiles;
+	return (const char *const *)g->files;
 }
 
-int gate_open(struct gate *g, const struct outside *outside, unsigned number,
-              struct error *err) {
-  struct session_config cfg = {
-      .policy = &g->policy,
-      .own = hostaddrs_set(outside->own),
-      .event = event_cb,
-      .admit = admit_cb,
-      .name = name_cb,
-      .upstream = g->upstreams,
-      .arg = g,
-  };
+int gate_open(struct gate *g, const struct outside *outside, unsigned number, struct error *err)
+{
+	struct session_config cfg = {
+		.policy = &g->policy,
+		.own = hostaddrs_set(outside->own),
+		.event = event_cb,
+		.admit = admit_cb,
+		.name = name_cb,
+		.upstream = g->upstreams,
+		.arg = g,
+	};
 
-  if (g->asking) {
-    cfg.ask = ask_cb;
-    cfg.ask_cancel = ask_cancel_cb;
-  }
-  if (g->options->audit && !outside->audit)
-    return error_set(err, 0, "no audit log"); /* our bug: fail closed */
-  g->audit = outside->audit;
-  g->number = number;
-  g->capture = capture_new(outside->base, &g->policy, event_cb, g);
-  g->session = proxy_session(outside->proxy, &cfg);
-  return 0;
+	if (g->asking) {
+		cfg.ask = ask_cb;
+		cfg.ask_cancel = ask_cancel_cb;
+	}
+	if (g->options->audit && !outside->audit)
+		return error_set(err, 0, "no audit log"); /* our bug: fail closed */
+	g->audit = outside->audit;
+	g->number = number;
+	g->capture = capture_new(outside->base, &g->policy, event_cb, g);
+	g->session = proxy_session(outside->proxy, &cfg);
+	return 0;
 }
 
-int gate_watch(struct gate *g, const struct outside *outside,
-               struct error *err) {
-  g->reload = reload_new(outside->base, (const char *const *)g->files,
-                         g->nfiles, &g->since, reload_policy, g, err);
-  return g->reload ? 0 : -1;
+int gate_watch(struct gate *g, const struct outside *outside, struct error *err)
+{
+	g->reload = reload_new(outside->base, (const char *const *)g->files, g->nfiles,
+			       &g->since, reload_policy, g, err);
+	return g->reload ? 0 : -1;
 }
 
 /* Gives one listener of the namespace to the part that serves it. */
-static int serve_listener(struct gate *g, struct netns_listener *l,
-                          struct error *err) {
-  int fd = take_fd(&l->fd);
+static int serve_listener(struct gate *g, struct netns_listener *l, struct error *err)
+{
+	int fd = take_fd(&l->fd);
 
-  switch ((enum netns_kind)l->kind) {
-  case NETNS_PROXY:
-    return session_listen(g->session, fd, LISTENER_PROXY, NULL, err);
-  case NETNS_CAPTURE:
-    return session_listen(g->session, fd, LISTENER_CAPTURE, NULL, err);
-  case NETNS_DNS_UDP:
-  case NETNS_DNS_TCP:
-    return capture_listen(g->capture, (enum netns_kind)l->kind, fd, err);
-  case NETNS_FORWARD:
-    if (l->index >= g->forwards.n)
-      break;
-    return session_listen(g->session, fd, LISTENER_FORWARD,
-                          &g->forwards.target[l->index], err);
-  case NETNS_NOTIFY:
-  case NETNS_PUBLISH:
-    break;
-  }
-  (void)close(fd);
-  return error_set(err, 0,
-                   "the sandbox sent a descriptor that nobody asked for");
+	switch ((enum netns_kind)l->kind) {
+	case NETNS_PROXY:
+		return session_listen(g->session, fd, LISTENER_PROXY, NULL, err);
+	case NETNS_CAPTURE:
+		return session_listen(g->session, fd, LISTENER_CAPTURE, NULL, err);
+	case NETNS_DNS_UDP:
+	case NETNS_DNS_TCP:
+		return capture_listen(g->capture, (enum netns_kind)l->kind, fd, err);
+	case NETNS_FORWARD:
+		if (l->index >= g->forwards.n)
+			break;
+		return session_listen(g->session, fd, LISTENER_FORWARD,
+				      &g->forwards.target[l->index], err);
+	case NETNS_NOTIFY:
+	case NETNS_PUBLISH:
+		break;
+	}
+	(void)close(fd);
+	return error_set(err, 0, "the sandbox sent a descriptor that nobody asked for");
 }
 
-int gate_serve(struct gate *g, struct netns_listener *v, size_t n,
-               struct error *err) {
-  for (size_t i = 0; i < n; i++) {
-    if (serve_listener(g, &v[i], err) < 0)
-      return -1;
-  }
-  return 0;
+int gate_serve(struct gate *g, struct netns_listener *v, size_t n, struct error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (serve_listener(g, &v[i], err) < 0)
+			return -1;
+	}
+	return 0;
 }

@@ -1,6 +1,5 @@
 /*
- * gate.h - one session's way out: its policy, its listeners, and who is told
- * what it did
+ * gate.h - one session's way out: its policy, its listeners, and who is told what it did
  *
  * `run` has one gate; `serve` has one for each sandbox that attaches.
  */
@@ -32,8 +31,7 @@ struct tally;
  *
  * Return: to be freed by gate_free(); NULL with @err.
  */
-struct gate *gate_new(const struct run_options *o, const char *cwd,
-                      struct error *err);
+struct gate *gate_new(const struct run_options *o, const char *cwd, struct error *err);
 
 /** gate_free() - closes the session and its listeners; NULL is allowed. */
 void gate_free(struct gate *g);
@@ -61,16 +59,12 @@ const struct policy *const *gate_policy(const struct gate *g);
  * gate_open() - join the proxy: session, name server, audit log
  * @number: of the session in the audit log, 0 where there is only one
  */
-int gate_open(struct gate *g, const struct outside *outside, unsigned number,
-              struct error *err);
+int gate_open(struct gate *g, const struct outside *outside, unsigned number, struct error *err);
 
-/** gate_watch() - read the policy again when one of its files has changed. 0,
- * or -1 with @err. */
-int gate_watch(struct gate *g, const struct outside *outside,
-               struct error *err);
+/** gate_watch() - read the policy again when one of its files has changed. 0, or -1 with @err. */
+int gate_watch(struct gate *g, const struct outside *outside, struct error *err);
 
-/** gate_read_again() - read the policy again now; if it is broken it stays as
- * it was: -1. */
+/** gate_read_again() - read the policy again now; if it is broken it stays as it was: -1. */
 int gate_read_again(struct gate *g, struct error *err);
 
 /**
@@ -79,40 +73,33 @@ int gate_read_again(struct gate *g, struct error *err);
  *
  * Return: 0, or -1 with @err.
  */
-int gate_serve(struct gate *g, struct netns_listener *v, size_t n,
-               struct error *err);
+int gate_serve(struct gate *g, struct netns_listener *v, size_t n, struct error *err);
 
 /** gate_layers() - the settings files, for what is not about the network. */
 struct layers *gate_layers(struct gate *g);
 
 /**
- * gate_resolvers() - the DNS servers that the options or the settings files
- * name
- * @out: NULL-terminated, owned by the gate and the options; NULL for those of
- * /etc/resolv.conf
+ * gate_resolvers() - the DNS servers that the options or the settings files name
+ * @out: NULL-terminated, owned by the gate and the options; NULL for those of /etc/resolv.conf
  */
 int gate_resolvers(struct gate *g, const char *const **out, struct error *err);
 
 /** gate_captures() - whether programs that know no proxy are served. */
 bool gate_captures(const struct gate *g);
 
-/** gate_files() - every file that a reload reads, present or not; owned by the
- * gate. */
+/** gate_files() - every file that a reload reads, present or not; owned by the gate. */
 const char *const *gate_files(const struct gate *g, size_t *n);
 
 /** gate_session() - the proxy's session; NULL before gate_open(). */
 struct session *gate_session(const struct gate *g);
 
-/** gate_reload() - ask it to read the policy again; NULL before gate_watch().
- */
+/** gate_reload() - ask it to read the policy again; NULL before gate_watch(). */
 struct reload *gate_reload(const struct gate *g);
 
 /** gate_refusals() - what was refused so far. */
 const struct refusals *gate_refusals(struct gate *g);
 
-/** gate_tell_refusals() - have somebody hear the lines of refusals; see
- * refusals.h. */
-void gate_tell_refusals(struct gate *g,
-                        void (*tell)(void *arg, const char *text), void *arg);
+/** gate_tell_refusals() - have somebody hear the lines of refusals; see refusals.h. */
+void gate_tell_refusals(struct gate *g, void (*tell)(void *arg, const char *text), void *arg);
 
 #endif
