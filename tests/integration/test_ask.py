@@ -805,11 +805,17 @@ class Memory(AskCase):
         done = self.w.sbx_run(["--ask", ask, *options], self.curl("-f", URL), **kw)
         return done.stdout == HELLO
 
+    def elsewhere(self):
+        path = os.path.join(self.w.ws, "elsewhere")
+        os.makedirs(path, exist_ok=True)
+        os.chown(path, self.w.uid, self.w.uid)
+        return path
+
     def test_forever(self):
         self.assertTrue(self.fetch("echo allow forever"))
         self.assertTrue(self.fetch("exit 1"))
         self.assertTrue(self.fetch(None))
-        self.assertTrue(self.fetch(None, cwd=self.w.home))
+        self.assertTrue(self.fetch(None, cwd=self.elsewhere()))
         with open(self.state("answers"), encoding="utf-8") as f:
             stored = json.loads(f.read())
         self.assertEqual((stored["pattern"], stored["verdict"], stored["project"]),
@@ -833,7 +839,7 @@ class Memory(AskCase):
     def test_project(self):
         self.assertTrue(self.fetch("echo allow project"))
         self.assertTrue(self.fetch(None))
-        self.assertFalse(self.fetch(None, cwd=self.w.home))
+        self.assertFalse(self.fetch(None, cwd=self.elsewhere()))
 
     def test_only_what_was_asked(self):
         self.assertTrue(self.fetch("echo allow forever"))
