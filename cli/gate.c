@@ -298,8 +298,8 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 
 int gate_watch(struct gate *g, const struct outside *outside, struct error *err)
 {
-	g->reload = reload_new(outside->base, (const char *const *)g->files, g->nfiles,
-			       &g->since, reload_policy, g, err);
+	g->reload = reload_new(outside->base, (const char *const *)g->files, g->nfiles, &g->since,
+			       reload_policy, g, err);
 	return g->reload ? 0 : -1;
 }
 

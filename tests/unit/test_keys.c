@@ -60,7 +60,7 @@ static void test_answers(void **state)
 static void test_no_answers(void **state)
 {
 	static const char *const rows[] = {
-		"",   "a",   "o",   "r",     "p",	"AO",	"Ao",	  "y\n",    "\r\n",
+		"",   "a",   "o",   "r",     "p",	"AO",	"Ao",	  "y\n", "\r\n",
 		"a ", "a0m", "a15", "a15\n", "a99999d", "a15x", "\033[A", "15m",
 	};
 
