@@ -1,18 +1,18 @@
 /*
  * Theory of operation
  *
- * Three things are kept from the command whatever is granted. Hidden: our state (answers, trust),
- * our sockets and the audit log. Read-only: the files that the policy is read from again while the
- * run lasts, for a command that could write them would write its own permissions; a settings file
- * that is missing counts where the command could make it. The launcher locks both (protect.h).
+ * Three things are kept from the command whatever is granted. Hidden: our state (answers, trust)
+ * and our sockets. Read-only: the audit log, and the files that the policy is read from again while
+ * the run lasts, for a command that could write them would write its own permissions. All are
+ * private paths of the launcher's, which tells directories from files, follows symbolic links, and
+ * holds the names of those that are missing (protect.h). A project's settings file that is missing
+ * is none of them: whoever makes it can only tighten, unless --trust-project is on.
  */
 #include "cli/confine.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -22,6 +22,7 @@
 #include "cli/selfpath.h"
 #include "cli/statedir.h"
 #include "launcher/workdir.h"
+#include "proxy/audit.h"
 
 static const char *keep(struct confine *c, char *s)
 {
@@ -78,35 +79,38 @@ static int add_paths(struct confine *c, const struct option_strings *s, struct l
 	return 0;
 }
 
-/* The audit log if it is a file; there must be one to be hidden. */
-static int add_audit(struct confine *c, const char *where, struct path_list *hidden, const char **v,
+/* The audit log if it is a file; there must be one to be kept from the command. */
+static int add_audit(struct confine *c, const char *where, struct path_list *list, const char **v,
 		     struct error *err)
 {
 	CLEANUP_CLOSE int fd = -1;
-	struct stat st;
 	char *path;
 
-	if (!where || strncmp(where, "fd:", 3) == 0 || strcmp(where, "journald") == 0)
+	if (!where || !audit_is_path(where))
 		return 0;
+	fd = audit_open_file(where, err);
+	if (fd < 0)
+		return -1;
 	path = absolute(where, err);
 	if (!path)
 		return -1;
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
-	if (fd < 0 && errno != ENXIO) {
-		(void)error_set(err, errno, "cannot open the audit log '%s'", path);
-		free(path);
-		return -1;
-	}
-	(void)keep(c, path);
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		v[hidden->n++] = path;
+	v[list->n++] = keep(c, path);
 	return 0;
 }
 
-static int add_hidden(struct confine *c, const struct run_options *o, struct path_list *out,
-		      struct error *err)
+static bool is_wanted(const struct run_options *o, const struct launcher_plan *plan,
+		      const char *file)
 {
-	const char **v = new_list(c, out->n + 3);
+	CLEANUP_FREE char *project = xasprintf("%s/" LAYERS_PROJECT_FILE, plan->cwd);
+
+	return o->trust_project || strcmp(file, project) != 0 || access(file, F_OK) == 0;
+}
+
+static int add_private(struct confine *c, const struct run_options *o, const char *const *files,
+		       size_t nfiles, struct launcher_plan *plan, struct error *err)
+{
+	struct path_list *out = &plan->private_paths;
+	const char **v = new_list(c, out->n + nfiles + 3);
 	char *state = statedir_path(NULL), *sockets = privsock_dir(NULL);
 
 	for (size_t i = 0; i < out->n; i++)
@@ -116,56 +120,17 @@ static int add_hidden(struct confine *c, const struct run_options *o, struct pat
 		v[out->n++] = keep(c, state);
 	if (sockets)
 		v[out->n++] = keep(c, sockets);
-	return add_audit(c, o->audit, out, v, err);
-}
-
-static bool is_beneath(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	return strncmp(path, dir, n) == 0 && path[n] == '/';
-}
-
-/* Whether the command could write it. The project's own directory is locked as a whole. */
-static bool is_exposed(const char *path, const struct launcher_plan *plan)
-{
-	CLEANUP_FREE char *project = xasprintf("%s/.sbx-net", plan->cwd);
-
-	if (plan->fs == FS_OFF)
-		return access(path, F_OK) == 0;
-	if (plan->fs == FS_WORKSPACE && is_beneath(path, plan->cwd))
-		return !is_beneath(path, project);
-	for (size_t i = 0; i < plan->write.n; i++) {
-		CLEANUP_FREE char *root = realpath(plan->write.v[i], NULL);
-
-		if (root && (is_beneath(path, root) || strcmp(path, root) == 0))
-			return true;
-	}
-	return false;
-}
-
-static int add_locked(struct confine *c, const char *const *files, size_t nfiles,
-		      struct launcher_plan *plan, struct error *err)
-{
-	const char **v = new_list(c, plan->deny_write.n + 2 * nfiles);
-	size_t n = plan->deny_write.n;
-
-	for (size_t i = 0; i < n; i++)
-		v[i] = plan->deny_write.v[i];
 	for (size_t i = 0; i < nfiles; i++) {
-		/* as it is spelt, which may be a symbolic link, and what that leads to */
-		char *path[] = { absolute(files[i], err), realpath(files[i], NULL) };
+		char *path;
 
-		if (!path[0]) {
-			free(path[1]);
+		if (!is_wanted(o, plan, files[i]))
+			continue;
+		path = absolute(files[i], err);
+		if (!path)
 			return -1;
-		}
-		for (size_t k = 0; k < ARRAY_SIZE(path); k++)
-			if (path[k] && is_exposed(keep(c, path[k]), plan))
-				v[n++] = path[k];
+		v[out->n++] = keep(c, path);
 	}
-	plan->deny_write = (struct path_list){ .v = v, .n = n };
-	return 0;
+	return add_audit(c, o->audit, out, v, err);
 }
 
 enum fs_mode confine_mode(const struct run_options *o, const struct layers *layers)
@@ -204,9 +169,7 @@ int confine_plan(struct confine *c, const struct run_options *o, struct layers *
 	    add_paths(c, &o->deny_read, layers, SETTINGS_DENY_READ, &out->deny_read, err) < 0 ||
 	    add_paths(c, &o->deny_write, layers, SETTINGS_DENY_WRITE, &out->deny_write, err) < 0)
 		return -1;
-	if (add_hidden(c, o, &out->private_paths, err) < 0)
-		return -1;
-	return add_locked(c, files, nfiles, out, err);
+	return add_private(c, o, files, nfiles, out, err);
 }
 
 void confine_clear(struct confine *c)

@@ -400,30 +400,6 @@ static int protect_home(struct protect *p, struct error *err)
 	return 0;
 }
 
-/* --deny-write: the path itself, or the first component of it that is missing. */
-static int protect_denied(struct protect *p, const char *path, struct error *err)
-{
-	CLEANUP_FREE char *copy = xstrdup(path);
-	char canonical[PATH_MAX], *name;
-	size_t n = strlen(copy);
-
-	while (n > 1 && copy[n - 1] == '/')
-		copy[--n] = '\0';
-	for (;;) {
-		int dir;
-
-		name = strrchr(copy, '/');
-		if (!name || !name[1])
-			return error_set(err, 0, "--deny-write needs an absolute path: %s", path);
-		*name++ = '\0';
-		dir = keep_dir(p, *copy ? copy : "/", canonical);
-		if (dir >= 0)
-			return protect_name(p, dir, canonical, name, NULL, err);
-		if (errno != ENOENT)
-			return error_set(err, errno, "cannot protect %s", path);
-	}
-}
-
 /* Our own binary, should it lie in a writable root: what runs next time is not the command's. */
 static void protect_program(struct protect *p)
 {
@@ -629,7 +605,7 @@ static int walk_step(struct walk *w, char name[static NAME_MAX + 1])
 	return 0;
 }
 
-/* Protects a path of ours, wherever it leads: see "Files of ours" at the head. */
+/* Protects a path of ours, wherever it leads: see "Files of ours" above. */
 static int protect_own(struct protect *p, const char *path, bool directory, bool must,
 		       struct error *err)
 {
@@ -645,6 +621,14 @@ static int protect_own(struct protect *p, const char *path, bool directory, bool
 		if (walk_step(&w, name) < 0)
 			return -1;
 	return 0;
+}
+
+/* --deny-write: the path itself, by way of whatever links, present or not. */
+static int protect_denied(struct protect *p, const char *path, struct error *err)
+{
+	if (path[0] != '/')
+		return error_set(err, 0, "--deny-write needs an absolute path: %s", path);
+	return protect_own(p, path, false, false, err);
 }
 
 static int protect_link(struct protect *p, const char *dir, const char *name, struct error *err)

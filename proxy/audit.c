@@ -222,17 +222,33 @@ static int open_number(const char *where, struct error *err)
 	return fd;
 }
 
-/* Never waits for the reader of a named pipe: without one there would be no record. */
-static int open_file(const char *where, struct error *err)
+bool audit_is_path(const char *where)
 {
-	int fd = open(where, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-		      0600);
+	size_t n = strlen(JOURNALD);
 
-	if (fd < 0 && errno == ENXIO)
-		return error_set(err, 0, "nobody reads the audit log '%s'", where);
-	if (fd < 0)
+	return strncmp(where, "fd:", 3) != 0 &&
+	       (strncmp(where, JOURNALD, n) != 0 || (where[n] && where[n] != ':'));
+}
+
+/* O_NONBLOCK: never waits for the other end of a named pipe. */
+int audit_open_file(const char *where, struct error *err)
+{
+	CLEANUP_CLOSE int fd =
+		open(where,
+		     O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+		     0600);
+	struct stat st;
+
+	if (fd < 0 && errno == ELOOP)
+		return error_set(err, 0, "the audit log '%s' is a symbolic link", where);
+	if (fd < 0 && errno != ENXIO)
 		return error_set(err, errno, "cannot open the audit log '%s'", where);
-	return fd;
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return error_set(err, 0,
+				 "the audit log '%s' is not a regular file; open it yourself and "
+				 "say fd:N",
+				 where);
+	return take_fd(&fd);
 }
 
 static int open_sink(struct audit *a, const char *where, struct error *err)
@@ -241,8 +257,8 @@ static int open_sink(struct audit *a, const char *where, struct error *err)
 
 	if (strncmp(where, "fd:", 3) == 0)
 		return open_number(where, err);
-	if (strncmp(where, JOURNALD, n) != 0 || (where[n] && where[n] != ':'))
-		return open_file(where, err);
+	if (audit_is_path(where))
+		return audit_open_file(where, err);
 	a->journal = true;
 	return audit_journal_open(where[n] ? where + n + 1 : AUDIT_JOURNAL_SOCKET, err);
 }
@@ -274,7 +290,7 @@ static int start_chain(struct audit *a, const char *where, struct error *err)
 	audit_chain_init(&a->chain);
 	if (!a->regular || strncmp(where, "fd:", 3) == 0)
 		return 0;
-	a->lock = open(where, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	a->lock = open(where, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
 	if (a->lock < 0 || fstat(a->lock, &st) < 0)
 		return error_set(err, errno, "cannot read the audit log '%s'", where);
 	if (flock(a->lock, LOCK_EX | LOCK_NB) < 0)

@@ -31,14 +31,25 @@ struct audit;
 size_t audit_format(char out[AUDIT_LINE_MAX], const struct proxy_event *ev,
 		    const struct timespec *now, unsigned session);
 
+/** audit_is_path() - whether --audit's value names a file: neither "fd:N" nor "journald". */
+bool audit_is_path(const char *where);
+
+/**
+ * audit_open_file() - open a file to append lines to; it is made with mode 0600 if it is missing
+ *
+ * A regular file, and no symbolic link: the command, in an earlier run perhaps, may have planted
+ * one that leads to something precious. Anything else goes by way of "fd:N", which the caller has
+ * opened. Return: a descriptor, which the caller owns; -1 with @err.
+ */
+int audit_open_file(const char *where, struct error *err);
+
 /**
  * audit_open() - a sink for lines
  * @base: lines are gathered and written once a turn of this loop
- * @where: a path (appended to, made with mode 0600), "fd:N", "journald" or "journald:SOCKET"
+ * @where: a path (audit_open_file()), "fd:N", "journald" or "journald:SOCKET"
  * @chained: seal each line with a hash of the one before (audit_chain.h); a file that has lines is
  *           gone on with, and belongs to one writer at a time
  *
- * A named pipe that nobody reads is an error: the start waits for nobody.
  * A full disk or a reader that has gone never blocks the proxy and never opens anything: lines are
  * dropped and counted, and one warning says so.
  *

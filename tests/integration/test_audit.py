@@ -110,19 +110,30 @@ class Audit(WorldCase):
         self.assertGreater(len(whole), 2)
         self.assertLess(len(whole), 40)
 
-    def test_a_pipe_without_a_reader_does_not_hang_the_start(self):
-        path = self.log("fifo")
+    def test_what_is_no_file_is_refused(self):
+        """An earlier run may have planted it; what the caller opens himself is his own choice."""
+        path, precious = self.log("planted"), self.log("precious")
         os.mkfifo(path, 0o666)
         os.chmod(path, 0o666)
         done = self.w.sbx_run(["--audit", path], ["true"], timeout=20)
         self.assertEqual(done.returncode, 125)
-        self.assertIn(path, done.stderr)
-        both = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+        self.assertIn("not a regular file", done.stderr)
+        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        writer = os.open(path, os.O_WRONLY)
         try:
-            self.busy("--audit", "fd:%d" % both, pass_fds=[both])
-            self.assertIn(b'"event":"decision"', os.read(both, 65536))
+            self.busy("--audit", "fd:%d" % writer, pass_fds=[writer])
+            self.assertIn(b'"event":"decision"', os.read(reader, 65536))
         finally:
-            os.close(both)
+            os.close(reader)
+            os.close(writer)
+        os.unlink(path)
+        for target in (precious, "nowhere"):
+            os.symlink(target, path)
+            done = self.w.sbx_run(["--audit", path], ["true"])
+            self.assertEqual(done.returncode, 125)
+            self.assertIn("symbolic link", done.stderr)
+            os.unlink(path)
+        self.assertFalse(os.path.exists(precious))
 
     def test_a_reader_that_goes_away_does_not_end_the_run(self):
         r, w = os.pipe()
