@@ -36,12 +36,16 @@ static void print_all(char **env)
 static int show(const struct run_options *o)
 {
 	CLEANUP_FREE char *self = selfpath();
+	CLEANUP_FREE char *cwd = realpath(".", NULL);
+	const char *const writable[] = { LAUNCHER_TMPDIR, cwd ? cwd : LAUNCHER_TMPDIR };
 	const struct childenv_plan plan = {
 		.self = self,
 		.parent = environ,
 		.wanted = o->env.v,
 		.nwanted = o->env.n,
 		.tmpdir = LAUNCHER_TMPDIR,
+		.writable = writable,
+		.nwritable = ARRAY_SIZE(writable),
 		.proxy_port = NETNS_PROXY_PORT,
 		.capture = !o->no_capture,
 	};

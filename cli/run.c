@@ -46,7 +46,7 @@ struct run {
 	struct gate *gate;
 	struct asking *asking;
 	char **env;
-	const char **values[2];
+	const char **values[4];
 	size_t nvalues;
 	struct confine confine;
 	struct launcher *launcher;
@@ -126,8 +126,10 @@ static int build_env(struct run *r, struct error *err)
 {
 	const struct path_list wanted = values(r, &r->options.env, SETTINGS_ENV_PASS);
 	const struct path_list drop = values(r, &(struct option_strings){ 0 }, SETTINGS_ENV_DROP);
+	const struct path_list write = values(r, &r->options.write, SETTINGS_ALLOW_WRITE);
+	const char **writable = xcalloc(write.n + 2, sizeof(*writable));
 	CLEANUP_FREE char *self = selfpath();
-	const struct childenv_plan plan = {
+	struct childenv_plan plan = {
 		.parent = environ,
 		.wanted = wanted.v,
 		.nwanted = wanted.n,
@@ -139,6 +141,14 @@ static int build_env(struct run *r, struct error *err)
 		.capture = gate_captures(r->gate),
 	};
 
+	r->values[r->nvalues++] = writable;
+	for (size_t i = 0; i < write.n; i++)
+		writable[plan.nwritable++] = write.v[i];
+	writable[plan.nwritable++] = LAUNCHER_TMPDIR;
+	if (confine_mode(&r->options, gate_layers(r->gate)) != FS_STRICT)
+		writable[plan.nwritable++] = r->cwd;
+	if (confine_mode(&r->options, gate_layers(r->gate)) != FS_OFF)
+		plan.writable = writable;
 	r->env = childenv_build(&plan, err);
 	return r->env ? 0 : -1;
 }

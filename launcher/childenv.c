@@ -246,14 +246,42 @@ static void pass(struct env *e, char *const *parent, const char *pattern)
 }
 
 /* Built-in names pass like exact ones, but not with a value that looks like a credential. */
-static void pass_allowed(struct env *e, char *const *parent)
+static bool is_writable(const struct childenv_plan *plan, const char *path)
 {
-	for (; *parent; parent++) {
+	for (size_t i = 0; i < plan->nwritable; i++) {
+		const char *dir = plan->writable[i];
+		size_t n = strlen(dir);
+
+		while (n > 1 && dir[n - 1] == '/')
+			n--;
+		if (strncmp(path, dir, n) == 0 && (n == 1 || path[n] == '/' || !path[n]))
+			return true;
+	}
+	return false;
+}
+
+/* Not passed where it would lead to a place that cannot be written; --env comes before. */
+static bool is_dead_cache(const struct childenv_plan *plan, const char *entry, size_t len)
+{
+	static const char *const name[] = { "XDG_CACHE_HOME", "GOCACHE", "GOMODCACHE" };
+
+	if (!plan->tmpdir || !plan->writable || entry[len] != '=')
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(name); i++)
+		if (strlen(name[i]) == len && memcmp(name[i], entry, len) == 0)
+			return !is_writable(plan, entry + len + 1);
+	return false;
+}
+
+static void pass_allowed(struct env *e, const struct childenv_plan *plan)
+{
+	for (char *const *parent = plan->parent; *parent; parent++) {
 		size_t len = name_length(*parent);
 
 		if ((*parent)[len] == '=' && is_name(*parent, len) &&
 		    LISTED(allowed, *parent, len) && !is_exported_function(*parent + len + 1) &&
-		    !name_looks_secret(*parent, len) && !value_looks_secret(*parent + len + 1))
+		    !name_looks_secret(*parent, len) && !value_looks_secret(*parent + len + 1) &&
+		    !is_dead_cache(plan, *parent, len))
 			add(e, xstrdup(*parent));
 	}
 }
@@ -350,6 +378,52 @@ static void add_ssh(struct env *e, const char *self)
 			 is_plain_path(self) ? self : "sbx-net"));
 }
 
+static const char *value_of(const struct env *e, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (size_t i = 0; i < e->n; i++)
+		if (name_length(e->v[i]) == len && memcmp(e->v[i], name, len) == 0)
+			return e->v[i] + len + 1;
+	return NULL;
+}
+
+/* A default place below the home directory, where it may be written; else below TMPDIR. */
+static void lead_cache(struct env *e, const struct childenv_plan *plan, const char *name,
+		       const char *usual, const char *instead)
+{
+	const char *home = value_of(e, "HOME");
+	CLEANUP_FREE char *path = home ? xasprintf("%s/%s", home, usual) : NULL;
+
+	const char *gopath = value_of(e, "GOPATH"); /* moves where modules are kept by default */
+
+	if (strcmp(name, "GOMODCACHE") == 0 && gopath && is_writable(plan, gopath))
+		return;
+	if (!path || !is_writable(plan, path))
+		add(e, xasprintf("%s=%s/cache%s", name, plan->tmpdir, instead));
+}
+
+/*
+ * What fails where its cache cannot be written: npm and Go (modules, and XDG_CACHE_HOME for the
+ * builds). pip, yarn and ccache look at XDG_CACHE_HOME too. Cargo's home holds settings beside the
+ * cache, so it stays. A place that the caller's own variable names counts if it may be written.
+ */
+static void add_caches(struct env *e, const struct childenv_plan *plan)
+{
+	static const struct {
+		const char *name, *usual, *instead;
+	} cache[] = {
+		{ "XDG_CACHE_HOME", ".cache", "" },
+		{ "npm_config_cache", ".npm", "/npm" },
+		{ "GOMODCACHE", "go/pkg/mod", "/go-mod" },
+	};
+
+	if (!plan->tmpdir || !plan->writable)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(cache); i++)
+		lead_cache(e, plan, cache[i].name, cache[i].usual, cache[i].instead);
+}
+
 /* What the settings keep from the command, after everything else: it wins. */
 static void drop_listed(struct env *e, const struct childenv_plan *plan)
 {
@@ -377,11 +451,12 @@ char **childenv_build(const struct childenv_plan *plan, struct error *err)
 	if (plan->keep)
 		pass_all(&e, plan->parent);
 	else
-		pass_allowed(&e, plan->parent);
+		pass_allowed(&e, plan);
 	add_java(&e, plan->proxy_port);
 	add(&e, xstrdup("NODE_USE_ENV_PROXY=1")); /* fetch() of Node 24 and later */
 	if (plan->tmpdir)
 		add(&e, xasprintf("TMPDIR=%s", plan->tmpdir));
+	add_caches(&e, plan);
 	if (!plan->capture)
 		add_ssh(&e, plan->self);
 	drop_listed(&e, plan);

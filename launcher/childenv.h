@@ -17,6 +17,8 @@
  * @nwanted: how many
  * @drop, @ndrop: names that never pass, whoever asks for them (credentials.envVars)
  * @tmpdir: value of TMPDIR, or NULL
+ * @writable, @nwritable: directories that the command may write: caches below them stay where they
+ *                        are, others are led below @tmpdir; NULL is everywhere
  * @proxy_port: where the proxy listens inside
  * @keep: pass everything but what is ours to say: the sandbox is somebody else's, and so is the
  *        choice of variables
@@ -30,6 +32,8 @@ struct childenv_plan {
 	const char *const *drop;
 	size_t ndrop;
 	const char *tmpdir;
+	const char *const *writable;
+	size_t nwritable;
 	uint16_t proxy_port;
 	bool keep;
 	bool capture;

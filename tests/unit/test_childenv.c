@@ -56,6 +56,73 @@ static char **build(const char *const *parent, const char *const *wanted, size_t
 	return env;
 }
 
+static char **build_with(const char *const *parent, const char *const *wanted, size_t nwanted,
+			 const char *const *writable, size_t nwritable)
+{
+	struct childenv_plan plan = {
+		.parent = mutable(parent),
+		.wanted = wanted,
+		.nwanted = nwanted,
+		.writable = writable,
+		.nwritable = nwritable,
+		.tmpdir = "/tmp",
+		.proxy_port = 3128,
+		.capture = true,
+	};
+	struct error err;
+	char **env = childenv_build(&plan, &err);
+
+	assert_non_null(env);
+	return env;
+}
+
+/* Package managers fail where their cache cannot be written. */
+static void test_build_leads_caches_to_where_they_can_be_written(void **state)
+{
+	static const char *const parent[] = { "HOME=/home/u", "GOCACHE=/home/u/gocache", NULL };
+	static const char *const moved[] = { "HOME=/home/u", "XDG_CACHE_HOME=/work/c",
+					     "GOPATH=/work/go", "GOCACHE=/work/gocache", NULL };
+	static const char *const work[] = { "/tmp", "/work/" };
+	static const char *const granted[] = { "/tmp", "/home/u/.npm", "/home/u/.cache" };
+	static const char *const home[] = { "/home/u" };
+	static const char *const near[] = { "/home/u/.npm2", "/home/u/.np" };
+	static const char *const wanted[] = { "npm_config_cache=/mine", "GOCACHE" };
+	char **env = build_with(parent, NULL, 0, work, 2);
+
+	(void)state;
+	assert_string_equal(get(env, "XDG_CACHE_HOME"), "/tmp/cache");
+	assert_string_equal(get(env, "npm_config_cache"), "/tmp/cache/npm");
+	assert_string_equal(get(env, "GOMODCACHE"), "/tmp/cache/go-mod");
+	assert_null(get(env, "GOCACHE")); /* below XDG_CACHE_HOME by default */
+	childenv_free(env);
+	env = build_with(parent, NULL, 0, granted, 3);
+	assert_null(get(env, "XDG_CACHE_HOME"));
+	assert_null(get(env, "npm_config_cache"));
+	assert_string_equal(get(env, "GOMODCACHE"), "/tmp/cache/go-mod");
+	childenv_free(env);
+	env = build_with(parent, NULL, 0, home, 1);
+	assert_null(get(env, "XDG_CACHE_HOME"));
+	assert_null(get(env, "GOMODCACHE"));
+	assert_string_equal(get(env, "GOCACHE"), "/home/u/gocache");
+	childenv_free(env);
+	env = build_with(parent, NULL, 0, near, 2);
+	assert_string_equal(get(env, "npm_config_cache"), "/tmp/cache/npm");
+	childenv_free(env);
+	env = build_with(moved, NULL, 0, work, 2);
+	assert_string_equal(get(env, "XDG_CACHE_HOME"), "/work/c");
+	assert_string_equal(get(env, "GOCACHE"), "/work/gocache");
+	assert_null(get(env, "GOMODCACHE"));
+	childenv_free(env);
+	env = build_with(parent, wanted, 2, work, 2); /* what is named passes as it is */
+	assert_string_equal(get(env, "npm_config_cache"), "/mine");
+	assert_string_equal(get(env, "GOCACHE"), "/home/u/gocache");
+	childenv_free(env);
+	env = build_with(parent, NULL, 0, NULL, 0); /* everything may be written */
+	assert_null(get(env, "XDG_CACHE_HOME"));
+	assert_null(get(env, "npm_config_cache"));
+	childenv_free(env);
+}
+
 static void test_build_sets_the_proxy_variables(void **state)
 {
 	static const char *const proxies[] = { "HTTP_PROXY",  "http_proxy", "HTTPS_PROXY",
@@ -365,6 +432,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_build_sets_the_proxy_variables),
+		cmocka_unit_test(test_build_leads_caches_to_where_they_can_be_written),
 		cmocka_unit_test(test_build_overwrites_the_callers_proxy_variables),
 		cmocka_unit_test(test_build_passes_the_allowed_names_once),
 		cmocka_unit_test(test_build_keeps_loaders_and_secrets_out),

@@ -6,6 +6,6 @@
 # capture: yes
 set -eu
 cd "$OUT" && echo '{"name": "t", "version": "1.0.0"}' >package.json
-npm install --silent --no-audit --no-fund --cafile "$CA" --cache "$OUT/cache" --fetch-retries 0 \
+npm install --silent --no-audit --no-fund --cafile "$CA" --fetch-retries 0 \
 	--registry https://pkg.example/tree/npm/ sbx-hello
 [ "$(node -p 'require("sbx-hello")')" = hello ]
