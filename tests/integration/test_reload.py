@@ -1,0 +1,189 @@
+#!/usr/bin/python3
+"""A policy that changes under a running command (CONFORMANCE 103; VECTORS H-050, D-026)."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from world import WorldCase, main, v4  # noqa: E402
+
+# Asks and answers by lines: "HOST" -> HTTP status of a GET; "hold HOST" opens a tunnel and keeps
+# it; "held" -> whether its far end still answers.
+COMMAND = r'''
+import socket, sys
+
+def ask(host):
+    s = socket.create_connection(("127.0.0.1", 3128), 20)
+    s.sendall(b"GET http://%s/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % host.encode())
+    return s.recv(12)[9:].decode()
+
+held = None
+for line in sys.stdin:
+    word = line.split()
+    if word[0] == "hold":
+        held = socket.create_connection(("127.0.0.1", 3128), 20)
+        held.sendall(b"CONNECT %s:80 HTTP/1.1\r\n\r\n" % word[1].encode())
+        out = held.recv(4096)[9:12].decode()
+    elif word[0] == "held":
+        try:
+            held.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            out = "yes" if held.recv(4096) else "no"
+        except OSError:
+            out = "no"
+    else:
+        out = ask(word[0])
+    print(out, flush=True)
+'''
+
+
+class Reload(WorldCase):
+    def start(self, settings, *options):
+        self.path = self.w.path("ws", "live.json")
+        self.put(settings)
+        self.proc = self.w.popen(
+            self.w.sbx_argv(["-v", "-p", self.path, *options], ["/usr/bin/python3", "-c", COMMAND]),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.open_log(), text=True)
+        self.addCleanup(self.stop)
+        self.assertEqual(self.ask("evil.example"), "403")  # it runs, and its files are watched
+
+    def open_log(self):
+        self.log = self.w.path("reload.err")
+        f = open(self.log, "w", encoding="utf-8")
+        self.addCleanup(f.close)
+        return f
+
+    def stop(self):
+        if self.proc.poll() is None:
+            self.proc.stdin.close()
+            try:
+                self.proc.wait(20)
+            except subprocess.TimeoutExpired:
+                self.proc.kill()
+                self.proc.wait()
+        self.proc.stdout.close()
+
+    def put(self, settings):
+        """Replaces the file in one step, as editors do."""
+        text = settings if isinstance(settings, str) else json.dumps({"network": settings})
+        with open(self.path + ".new", "w", encoding="utf-8") as f:
+            f.write(text)
+        os.chmod(self.path + ".new", 0o644)
+        os.rename(self.path + ".new", self.path)
+
+    def ask(self, line):
+        self.proc.stdin.write(line + "\n")
+        self.proc.stdin.flush()
+        return self.proc.stdout.readline().strip()
+
+    def wait_for(self, text, times=1):
+        """Until stderr has said it so often."""
+        end = time.monotonic() + 20
+        while True:
+            with open(self.log, encoding="utf-8") as f:
+                said = f.read()
+            if said.count(text) >= times:
+                return
+            self.assertLess(time.monotonic(), end, "never said %r: %s" % (text, said[-2000:]))
+            time.sleep(0.01)
+
+    def change(self, settings, times):
+        self.put(settings)
+        self.wait_for("reload: ", times)
+
+    def test_changes_reach_new_connections(self):
+        self.start({"allowedDomains": ["good.example"]})
+        self.assertEqual((self.ask("good.example"), self.ask("other.example")), ("200", "403"))
+        self.change({"allowedDomains": ["good.example", "other.example"]}, 1)  # block then allow
+        self.assertEqual((self.ask("good.example"), self.ask("other.example")), ("200", "200"))
+        self.change({"allowedDomains": ["other.example"], "deniedDomains": ["good.example"]}, 2)
+        o = self.w.oracle()  # D-026: resolved and vetted before, and denied at once
+        self.assertEqual(self.ask("good.example"), "403")
+        self.assertQuiet(o)
+        self.assertEqual(self.ask("other.example"), "200")
+        self.change({"allowedDomains": []}, 3)  # an empty list denies all
+        self.assertEqual((self.ask("good.example"), self.ask("other.example")), ("403", "403"))
+        self.change({"allowedDomains": ["good.example"]}, 4)
+        self.assertEqual(self.ask("good.example"), "200")
+
+    def test_broken_file_keeps_the_policy(self):
+        self.start({"allowedDomains": ["good.example"]})
+        for n, text in enumerate(("{", "", "{\"network\": {\"allowedDomains\": [\"*.*.x\"]}}",
+                                  "{\"nework\": {}}", "{\"network\": {\"deniedDomains\": 1}}"), 1):
+            with self.subTest(text):
+                self.put(text)
+                self.wait_for("the policy stays as it was", n)
+                self.assertEqual(self.ask("good.example"), "200")
+                self.assertEqual(self.ask("other.example"), "403")
+        os.unlink(self.path)  # a named file that is gone is broken, too
+        self.wait_for("the policy stays as it was", 6)
+        self.assertEqual(self.ask("good.example"), "200")
+        self.change({"allowedDomains": ["other.example"]}, 7)
+        self.assertEqual((self.ask("good.example"), self.ask("other.example")), ("403", "200"))
+
+    def test_written_in_place(self):
+        self.start({"allowedDomains": ["good.example"]})
+        with open(self.path, "w", encoding="utf-8") as f:
+            f.write('{"network": {"allowedDomains": ["other.example"]}}')
+        self.wait_for("reload: 1 allowed")
+        self.assertEqual((self.ask("good.example"), self.ask("other.example")), ("403", "200"))
+
+    def test_hangup_reads_again(self):
+        """SIGHUP from a process is for us, not for the command."""
+        self.start({"allowedDomains": ["good.example"]})
+        self.assertEqual(self.ask("good.example"), "200")
+        os.kill(self.proc.pid, signal.SIGHUP)
+        self.wait_for("reload: 1 allowed")
+        self.assertEqual(self.ask("good.example"), "200")
+        self.assertIsNone(self.proc.poll())
+
+    def test_tunnels_outlast_a_denial(self):
+        self.start({"allowedDomains": ["good.example"]})
+        self.assertEqual(self.ask("hold good.example"), "200")
+        self.change({"deniedDomains": ["good.example"]}, 1)
+        self.assertEqual(self.ask("good.example"), "403")
+        self.assertEqual(self.ask("held"), "yes")
+
+    def test_cut_revoked_ends_them(self):
+        self.start({"allowedDomains": ["good.example", "other.example"]}, "--cut-revoked")
+        self.assertEqual(self.ask("hold good.example"), "200")
+        self.change({"allowedDomains": ["good.example"]}, 1)  # not revoked: it stays
+        self.assertEqual(self.ask("held"), "yes")
+        self.change({"allowedDomains": ["other.example"]}, 2)
+        self.assertEqual(self.ask("held"), "no")
+
+    def test_list_file(self):
+        path = self.w.path("ws", "live.list")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("good.example\n")
+        os.chmod(path, 0o644)
+        self.start({}, "--allow-list", path)
+        self.assertEqual(self.ask("good.example"), "200")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("\nother.example\n\n")
+        self.wait_for("reload: ")
+        self.assertEqual((self.ask("good.example"), self.ask("other.example")), ("403", "200"))
+
+    def test_sni_check_follows(self):
+        """The mode of the server-name check is part of the policy that is read again."""
+        done = []
+        for mode in ("off", "name"):
+            path = self.w.path("ws", "sni-live.json")
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump({"network": {"allowedDomains": ["good.example"], "sniCheck": mode}}, f)
+            os.chmod(path, 0o644)
+            done.append(self.w.curl(["-p", path], "-k", "--connect-to",
+                                    "evil.test:443:good.example:443", "https://evil.test/"))
+        self.assertEqual(done[0].returncode, 0, done[0].stderr)
+        self.assertNotEqual(done[1].returncode, 0)
+
+    def test_command_has_no_descriptor_of_it(self):
+        self.assertTrue(v4(1))
+        done = self.w.sbx_run(["-a", "good.example"], ["/bin/sh", "-c", "ls -l /proc/self/fd"])
+        self.assertNotIn("inotify", done.stdout)
+
+
+if __name__ == "__main__":
+    main()
