@@ -31,6 +31,8 @@ const struct command command_table[] = {
 	  "what was answered for later runs, and how to take it back", grants_main },
 	{ "audit", 0, "verify FILE", "whether the hash chain of an audit log holds (--audit-chain)",
 	  audit_main },
+	{ "policy", 0, "diff FILE FILE", "what one settings file says and another does not",
+	  policy_main },
 	{ "report", 0, "[text|markdown|json|junit|sarif] FILE",
 	  "what a run reached and was refused, from its audit log", report_main },
 	{ "import", 0, "claude|srt|codex FILE",

@@ -39,6 +39,9 @@ int grants_main(int argc, char **argv);
 /** audit_main() - `sbx-net audit verify FILE`: whether the hash chain of an audit log holds. */
 int audit_main(int argc, char **argv);
 
+/** policy_main() - `sbx-net policy diff A B`: what one settings file says and another does not. */
+int policy_main(int argc, char **argv);
+
 /** report_main() - `sbx-net report [FORMAT] FILE`: a report from a saved audit log. */
 int report_main(int argc, char **argv);
 

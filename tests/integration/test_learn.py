@@ -118,6 +118,25 @@ curl -sS -m 5 -o /dev/null http://other.example/; exit 0""")
         done = self.fetch("--locked", "-p", self.file, more="exit 3")
         self.assertEqual(done.returncode, 3)
 
+    def diff(self, a, b):
+        a, b = (self.w.write(n, json.dumps(v)) for n, v in (("a.json", a), ("b.json", b)))
+        done = self.w.run([self.w.sbx, "policy", "diff", a, b])
+        return done.returncode, done.stdout
+
+    def test_policy_diff(self):
+        a = {"network": {"allowedDomains": ["a.example", "b.example:443"], "strictAllowlist": True}}
+        b = {"network": {"allowedDomains": ["b.example:443", "c.example"],
+                         "deniedDomains": ["x.example"], "onUnknownHost": "deny"}}
+        self.assertEqual(self.diff(a, a), (0, ""))
+        self.assertEqual(self.diff(a, b), (1, "- network.allowedDomains a.example\n"
+                                           "+ network.allowedDomains c.example\n"
+                                           "+ network.deniedDomains x.example\n"
+                                           "~ network.strictAllowlist true -> unset\n"
+                                           "~ network.onUnknownHost unset -> deny\n"))
+        self.assertEqual(self.diff(a, [])[0], 125)
+        for args in ([], ["diff"], ["diff", "a"], ["x", "a", "b"]):
+            self.assertEqual(self.w.run([self.w.sbx, "policy", *args]).returncode, 64)
+
     def test_options_that_contradict(self):
         for options in (["--learn", self.file, "--strict"], ["--locked"],
                         ["--locked", "-p", self.file, "-a", "x.example"],
