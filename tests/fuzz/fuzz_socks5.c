@@ -1,5 +1,5 @@
 /*
- * fuzz_socks5.c - SOCKS5 greetings and requests
+ * fuzz_socks5.c - SOCKS5 greetings and requests (S-036)
  *
  * Byte by byte says the same as whole; a target written as a request again is itself.
  */

@@ -297,7 +297,7 @@ class Connections(CaptureCase):
 class Stub(CaptureCase):
     A, PTR, MX, TXT, AAAA, SRV, HTTPS, ANY = 1, 12, 15, 16, 28, 33, 65, 255
 
-    def test_answers(self):
+    def test_answers(self):  # D-021
         o = self.w.oracle()
         got = self.probe(["-a", "good.example", "-a", "other.example"],
                          call("dns", "good.example", self.A),

@@ -183,7 +183,7 @@ class Refused(WorldCase):
         self.assertEqual(self.refusal_lines(done.stderr), ["sbx-net: " + self.LINE % (80, 80)])
         self.assertQuiet(o)
 
-    def test_connect(self):
+    def test_connect(self):  # D-001, S-034
         o = self.w.oracle()
         done = self.w.curl(GOOD, "-D", "-", "-w", "%{http_connect}", "https://evil.example/")
         self.assertEqual(done.returncode, 56, done.stderr)

@@ -429,7 +429,7 @@ class NothingOutlives(WorldCase):
                 self.assertEqual(self.w.processes_with(mark), {})
                 self.clean()
 
-    def test_supervisor_killed(self):
+    def test_supervisor_killed(self):
         for uid in BOTH:
             with self.subTest(uid):
                 mark = "sleep 4714.%d" % os.getpid()

@@ -85,6 +85,7 @@ static void test_add_connects_to_the_first_that_answers(void **state)
 	close(fd);
 }
 
+/* D-006, D-027: only what was vetted is tried, by address, and one gets the bytes. */
 static void test_add_tries_ipv6_and_ipv4_in_turn(void **state)
 {
 	struct addr v[4] = { ip("127.0.0.2"), ip("127.0.0.3"), ip("127.0.0.4"), ip("::1") };

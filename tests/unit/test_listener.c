@@ -54,6 +54,7 @@ static double loop_cpu(struct world *w)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+/* */
 static void test_accept_waits_without_spinning_and_recovers(void **state)
 {
 	struct world *w = *state;

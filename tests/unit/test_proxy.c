@@ -330,6 +330,7 @@ static const struct {
 	{ CALL_EPOLL_CTL, ENOSPC },
 };
 
+/* */
 static void test_each_system_call_may_fail(void **state)
 {
 	struct world *w = world_start();

@@ -54,6 +54,7 @@ static void test_block_lists_each_target_and_reason_once(void **state)
 	refusals_free(r);
 }
 
+/* */
 static void test_more_targets_than_are_remembered_are_counted(void **state)
 {
 	const struct decision unlisted = { .code = CODE_NOT_LISTED };

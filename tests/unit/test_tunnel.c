@@ -162,6 +162,7 @@ static void read_to_the_end(int fd, void *arg)
 	close(fd);
 }
 
+/* writing to a peer that is gone raises no signal */
 static void test_reset_of_the_client_is_a_reset_for_the_server(void **state)
 {
 	struct world *w = *state;
