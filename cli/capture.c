@@ -4,6 +4,7 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "base/xalloc.h"
 #include "cli/searchlist.h"
 #include "dns/fakeip.h"
+#include "dns/hostsfile.h"
 #include "dns/stub.h"
 
 /* What unconfigured programs use most (IANA's names beside them). */
@@ -23,13 +25,16 @@ static const uint16_t well_known[] = {
 	9200, 9300, 9418, 9443, 10000, 11211, 11371, 15672, 26257, 27017, 27018, 50051,
 };
 
-#define HELD_MAX 16
-#define HOLD_MS	 200 /* a resolver asks its next question as soon as it has our answer */
+#define HELD_MAX  16
+#define LOCAL_MAX 16  /* addresses of one name in the hosts file that are looked at */
+#define HOLD_MS	  200 /* a resolver asks its next question as soon as it has our answer */
 
 struct capture {
 	struct fakeip *names;
 	struct stub *stub;
 	struct searchlist *search;
+	struct hostsfile *hosts; /* NULL if it cannot be read */
+	struct hostname self;	 /* of this machine, and of the sandbox; empty if it has none */
 	struct hostname
 		held[HELD_MAX]; /* refused, perhaps made up by a resolver: told a little later */
 	size_t nheld;
@@ -134,10 +139,62 @@ static enum stub_answer decide_cb(void *arg, const struct hostname *name)
 	return STUB_DENY;
 }
 
+/* Whether @out has loopback addresses only, and some. */
+static bool sort_local(const struct addr *v, size_t n, struct stub_local *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct addr *to = v[i].family == AF_INET ? &out->v4 : &out->v6;
+
+		if (addr_classify(&v[i]) != ADDR_LOOPBACK)
+			return false;
+		if (to->family == AF_UNSPEC)
+			*to = v[i];
+	}
+	return n > 0;
+}
+
+/*
+ * The machine's own name, and what its hosts file puts on loopback, mean the sandbox inside: a
+ * program that looks up its own name wants its own server. The machine's is never opened by it.
+ */
+static bool is_local_cb(void *arg, const struct hostname *name, struct stub_local *out)
+{
+	static const struct addr loopback = { .family = AF_INET, .bytes = { 127, 0, 0, 1 } };
+	struct capture *c = arg;
+	struct stub_local found = { .v4 = { .family = AF_UNSPEC } };
+	struct addr v[LOCAL_MAX];
+	size_t n = 0;
+
+	if (c->hosts) {
+		hostsfile_refresh(c->hosts);
+		n = hostsfile_lookup(c->hosts, name, v, ARRAY_SIZE(v));
+	}
+	if (sort_local(v, n, &found)) {
+		*out = found;
+		return true;
+	}
+	if (!c->self.len || !hostname_equal(name, &c->self))
+		return false;
+	*out = (struct stub_local){ .v4 = loopback };
+	return true;
+}
+
+static void own_name(struct hostname *out)
+{
+	char text[HOSTNAME_MAX + 2];
+	struct addr a;
+
+	*out = (struct hostname){ 0 };
+	if (gethostname(text, sizeof(text)) == 0 && memchr(text, '\0', sizeof(text)) &&
+	    hostname_parse(text, strlen(text), out, &a) != HOSTNAME_NAME)
+		*out = (struct hostname){ 0 };
+}
+
 struct capture *capture_new(struct event_base *base, const struct policy *const *policy,
 			    proxy_event_cb *event, void *arg)
 {
 	struct capture *c = xcalloc(1, sizeof(*c));
+	struct error ignored;
 
 	c->policy = policy;
 	c->event = event;
@@ -145,7 +202,10 @@ struct capture *capture_new(struct event_base *base, const struct policy *const 
 	c->names = fakeip_new();
 	c->search = searchlist_new("/etc/resolv.conf");
 	(void)evtimer_assign(&c->settle, base, settle_cb, c);
+	c->hosts = hostsfile_open("/etc/hosts", &ignored);
+	own_name(&c->self);
 	c->stub = stub_new(base, c->names, decide_cb, c);
+	stub_set_local(c->stub, is_local_cb);
 	return c;
 }
 
@@ -156,6 +216,7 @@ void capture_free(struct capture *c)
 	stub_free(c->stub);
 	(void)event_del(&c->settle);
 	searchlist_free(c->search);
+	hostsfile_close(c->hosts);
 	fakeip_free(c->names);
 	free(c);
 }

@@ -34,12 +34,12 @@ static void give_addr(struct draft *d, const struct addr *a)
 }
 
 /* RFC 6761 6.3: without asking anybody. */
-static void answer_local(uint16_t type, struct draft *d)
+static void answer_local(const struct stub_local *l, uint16_t type, struct draft *d)
 {
-	if (type == WIRE_A || type == WIRE_ANY)
-		give_addr(d, &loopback4);
-	else if (type == WIRE_AAAA)
-		give_addr(d, &loopback6);
+	if ((type == WIRE_A || type == WIRE_ANY) && l->v4.family == AF_INET)
+		give_addr(d, &l->v4);
+	else if (type == WIRE_AAAA && l->v6.family == AF_INET6)
+		give_addr(d, &l->v6);
 }
 
 static void answer_reverse(const struct answer_source *src, const struct addr *a, uint16_t type,
@@ -58,10 +58,11 @@ static void answer_reverse(const struct answer_source *src, const struct addr *a
 static void answer_name(const struct answer_source *src, const struct hostname *h, uint16_t type,
 			struct draft *d)
 {
+	struct stub_local local = { loopback4, loopback6 };
 	struct addr a;
 
-	if (hostname_is_local(h)) {
-		answer_local(type, d);
+	if (hostname_is_local(h) || (src->is_local && src->is_local(src->arg, h, &local))) {
+		answer_local(&local, type, d);
 		return;
 	}
 	if (src->decide(src->arg, h) != STUB_ALLOW) {

@@ -15,10 +15,12 @@
  * struct answer_source - where answers come from
  * @names: the addresses that stand for names
  * @decide, @arg: the policy
+ * @is_local: names besides localhost that mean the sandbox, or NULL
  */
 struct answer_source {
 	struct fakeip *names;
 	stub_decide *decide;
+	stub_is_local *is_local;
 	void *arg;
 };
 

@@ -384,6 +384,11 @@ static void resume_cb(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+void stub_set_local(struct stub *s, stub_is_local *is_local)
+{
+	s->source.is_local = is_local;
+}
+
 void stub_set_rate(struct stub *s, unsigned rate)
 {
 	unsigned n = rate / (1000 / SLICE_MS);

@@ -8,8 +8,10 @@
 #ifndef DNS_STUB_H
 #define DNS_STUB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+#include "base/addr.h"
 #include "base/error.h"
 #include "policy/hostname.h"
 
@@ -34,12 +36,26 @@ enum stub_answer {
 typedef enum stub_answer stub_decide(void *arg, const struct hostname *name);
 
 /**
+ * struct stub_local - the loopback addresses of a name that means the sandbox itself
+ * @v4, @v6: AF_UNSPEC for none
+ */
+struct stub_local {
+	struct addr v4, v6;
+};
+
+/** typedef stub_is_local - whether a name means the sandbox itself; the policy is not asked then */
+typedef bool stub_is_local(void *arg, const struct hostname *name, struct stub_local *out);
+
+/**
  * stub_new() - a name server without sockets
  * @names: not owned; must outlive the stub
  * @decide: never called for localhost and for reverse names, which are answered here
  */
 struct stub *stub_new(struct event_base *base, struct fakeip *names, stub_decide *decide,
 		      void *arg);
+
+/** stub_set_local() - names besides localhost that mean the sandbox; @arg is stub_new()'s. */
+void stub_set_local(struct stub *s, stub_is_local *is_local);
 
 /** stub_set_rate() - questions a second, STUB_RATE at first; at least one each slice of 50 ms. */
 void stub_set_rate(struct stub *s, unsigned rate);

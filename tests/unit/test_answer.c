@@ -38,6 +38,17 @@ static enum stub_answer decide(void *arg, const struct hostname *name)
 	return STUB_DENY;
 }
 
+static bool is_local(void *arg, const struct hostname *name, struct stub_local *out)
+{
+	static const struct stub_local self = { .v4 = { AF_INET, { 127, 0, 1, 1 } } };
+
+	(void)arg;
+	if (strcmp(name->s, "builder") != 0)
+		return false;
+	*out = self;
+	return true;
+}
+
 static int setup(void **state)
 {
 	static struct world w;
@@ -216,6 +227,28 @@ static void test_localhost_is_answered_without_the_policy(void **state)
 	assert_int_equal(w->asked, 0);
 }
 
+static void test_names_of_the_sandbox_are_its_loopback(void **state)
+{
+	struct world *w = *state;
+	struct addr a, v4;
+	struct reply r;
+
+	assert_true(addr_parse("127.0.1.1", 9, &v4));
+	ask(w, "builder", WIRE_A, &r);
+	assert_int_equal(r.rcode, WIRE_NXDOMAIN);
+	assert_int_equal(w->asked, 1);
+	w->source.is_local = is_local;
+	ask(w, "Builder", WIRE_A, &r);
+	assert_true(address(&r, "builder", WIRE_A, &a) && addr_equal(&a, &v4));
+	ask(w, "builder", WIRE_AAAA, &r);
+	assert_int_equal(r.rcode, WIRE_NOERROR);
+	assert_int_equal(r.answers, 0);
+	assert_int_equal(w->asked, 1);
+	ask(w, "other", WIRE_A, &r);
+	assert_int_equal(r.rcode, WIRE_NXDOMAIN);
+	assert_int_equal(w->asked, 2);
+}
+
 static void test_reverse_of_a_given_address_is_its_name(void **state)
 {
 	static const uint8_t ptr[] = "\x03www\x07"
@@ -356,6 +389,7 @@ int main(void)
 		T(test_denied_name_does_not_exist),
 		T(test_malformed_name_does_not_exist),
 		T(test_localhost_is_answered_without_the_policy),
+		T(test_names_of_the_sandbox_are_its_loopback),
 		T(test_reverse_of_a_given_address_is_its_name),
 		T(test_reverse_of_loopback_is_localhost),
 		T(test_reverse_of_others_does_not_exist),
