@@ -259,7 +259,7 @@ static void scan(struct approvals *a)
 		size_t n = strlen(e->d_name), m = strlen(CONTROL_SUFFIX);
 		CLEANUP_FREE char *name = NULL;
 
-		if (n <= m || strcmp(e->d_name + n - m, CONTROL_SUFFIX) != 0)
+		if (e->d_name[0] == '.' || n <= m || strcmp(e->d_name + n - m, CONTROL_SUFFIX) != 0)
 			continue;
 		name = xstrndup(e->d_name, n - m);
 		if (!has_run(a, name) && (!a->session || strcmp(a->session, name) == 0))

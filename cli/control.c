@@ -110,7 +110,7 @@ static bool is_socket_name(const char *name)
 {
 	size_t n = strlen(name), m = strlen(CONTROL_SUFFIX);
 
-	return n > m && strcmp(name + n - m, CONTROL_SUFFIX) == 0;
+	return name[0] != '.' && n > m && strcmp(name + n - m, CONTROL_SUFFIX) == 0;
 }
 
 /* Sockets of runs that were killed: nobody listens on them. */
@@ -450,15 +450,22 @@ static const struct asker_ops control_ops = {
 	.free = control_free,
 };
 
+/* The name appears when the socket is ready for whoever finds it. */
 static int listen_in(int dir, const char *name, struct error *err)
 {
 	CLEANUP_CLOSE int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	CLEANUP_FREE char *temp = xasprintf(".%s", name);
 	struct sockaddr_un sa;
-	socklen_t len = address(dir, name, &sa);
+	socklen_t len = address(dir, temp, &sa);
 
-	if (fd < 0 || bind(fd, (struct sockaddr *)&sa, len) < 0 ||
-	    fchmodat(dir, name, 0600, 0) < 0 || listen(fd, CLIENTS_MAX) < 0)
-		return error_set(err, errno, "cannot listen on the control socket");
+	if (fd < 0 || bind(fd, (struct sockaddr *)&sa, len) < 0)
+		return error_set(err, errno, "cannot make the control socket");
+	if (fchmodat(dir, temp, 0600, 0) < 0 || listen(fd, CLIENTS_MAX) < 0 ||
+	    renameat(dir, temp, dir, name) < 0) {
+		(void)error_set(err, errno, "cannot listen on the control socket");
+		(void)unlinkat(dir, temp, 0);
+		return -1;
+	}
 	return take_fd(&fd);
 }
 

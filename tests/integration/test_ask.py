@@ -638,6 +638,16 @@ class ByControl(AskCase):
                 self.assertEqual(out, HELLO if allowed else "", err)
                 self.assertEqual(glob.glob(self.state("run", "*")), [])
 
+    def test_a_run_at_a_terminal_takes_it_too(self):
+        t = self.terminal(["--ask", "tty"], self.curl(URL))
+        t.expect(" deny")
+        c = self.subscribed()
+        c.say(op="answer", id=c.event("question")["id"], verdict="allow")
+        self.assertEqual(t.wait(), 0)
+        self.assertIn("allowed good.example:80 once (control)", t.plain())
+        self.assertIn("hello from net", t.plain())
+        self.assertEqual(t.modes(), t.before)
+
     def test_first_answer_wins(self):
         proc = self.start(command=["sh", "-c", "curl -sS -f %s; sleep 2" % URL])
         first, second = self.subscribed(), self.subscribed()
