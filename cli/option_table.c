@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/reader.h"
 #include "base/xalloc.h"
+#include "cli/allowfrom.h"
 #include "cli/report.h"
 #include "proxy/upstream.h"
 
@@ -181,6 +182,14 @@ static int apply_resolver(struct run_options *o, const struct option_spec *spec,
 				 "needs the address of a DNS server, such as 192.0.2.53, "
 				 "192.0.2.53:5353 or [2001:db8::53]:53, not '%s'",
 				 show(value).s);
+	return apply_strings(o, spec, value, err);
+}
+
+static int apply_allow_from(struct run_options *o, const struct option_spec *spec,
+			    const char *value, struct error *err)
+{
+	if (!allowfrom_check(value))
+		return error_set(err, 0, "knows " ALLOWFROM_TOOLS ", not '%s'", show(value).s);
 	return apply_strings(o, spec, value, err);
 }
 
@@ -397,6 +406,9 @@ const struct option_spec option_table[OPT_NUM] = {
 	[OPT_LOCKED] = { "locked", 0, true, SECTION_NETWORK, FOR_RUN, NULL, NULL,
 		"only what --policy says: refuse the rest and exit 77 if there was any",
 		apply_flag, INTO(locked) },
+	[OPT_ALLOW_FROM] = { "allow-from", 0, true, SECTION_NETWORK, FOR_RUN, "TOOL", ALLOWFROM_TOOLS,
+		"allow the registries that npm, apt, pip, cargo, go or git is configured for",
+		apply_allow_from, INTO(allow_from) },
 	[OPT_ALLOW_PRIVATE] = { "allow-private", 0, true, SECTION_NETWORK, FOR_POLICY, "PATTERN",
 		NULL, "names that match may lead to private addresses", apply_rule, 0 },
 	[OPT_FORWARD] = { "forward", 0, true, SECTION_NETWORK, FOR_RUN | FOR_BRIDGE, "LPORT=HOST:PORT",

@@ -38,6 +38,7 @@ void run_options_clear(struct run_options *o)
 	free(o->limits);
 	free(o->resolvers.v);
 	free(o->reports.v);
+	free(o->allow_from.v);
 	free(o->read.v);
 	free(o->write.v);
 	free(o->exec.v);
@@ -235,7 +236,7 @@ static bool contradicts(const struct run_options *o, struct error *err)
 		(void)error_set(err, 0, "--learn allows what --strict and --locked refuse");
 	else if (o->locked && !policy)
 		(void)error_set(err, 0, "--locked needs a file to keep to: --policy FILE");
-	else if (o->locked && more)
+	else if (o->locked && (more || o->allow_from.n > 0))
 		(void)error_set(err, 0,
 				"--locked keeps to --policy; other options cannot allow more");
 	else

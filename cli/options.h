@@ -35,6 +35,7 @@ enum option_id {
 	OPT_ASK_TIMEOUT,
 	OPT_LEARN,
 	OPT_LOCKED,
+	OPT_ALLOW_FROM,
 	OPT_ALLOW_PRIVATE,
 	OPT_FORWARD,
 	OPT_PUBLISH,
@@ -143,6 +144,7 @@ struct option_publish {
  * @within: bounds of a session of serve: nothing else is reached; no option leads here
  * @socket: bridge's proxy, or NULL
  * @dir: where serve listens, or NULL
+ * @allow_from: tools, checked
  * @learn: the file of --learn, or NULL
  * @reports: FORMAT or FORMAT:FILE, checked
  * @ask_program: the PROGRAM of --ask exec:PROGRAM, else NULL
@@ -164,6 +166,7 @@ struct run_options {
 	bool no_config;
 	bool trust_project;
 	bool cut_revoked;
+	struct option_strings allow_from;
 	const char *learn;
 	bool locked;
 	enum ask_who ask;

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "cli/allowfrom.h"
 #include "cli/asking.h"
 #include "cli/commands.h"
 #include "cli/confine.h"
@@ -54,6 +55,7 @@ struct run {
 	struct netns_listener listeners[NETNS_LISTENERS_MAX];
 	size_t nlisteners;
 	struct outside outside;
+	struct allowfrom *allowfrom;
 	struct tally *tally;
 	struct learn *learn;
 	struct reports *reports;
@@ -86,6 +88,7 @@ static void run_clear(struct run *r)
 	confine_clear(&r->confine);
 	free(r->cwd);
 	run_options_clear(&r->options);
+	allowfrom_free(r->allowfrom);
 }
 
 /* Where the command starts: -C, else here; absolute and without symlinks. */
@@ -251,6 +254,9 @@ static int prepare(struct run *r, struct error *err)
 	const char *const *servers;
 
 	if (resolve_cwd(r, err) < 0)
+		return -1;
+	r->allowfrom = allowfrom_new(&r->options, r->cwd, err);
+	if (!r->allowfrom)
 		return -1;
 	r->gate = gate_new(&r->options, r->cwd, err);
 	if (!r->gate || build_env(r, err) < 0)

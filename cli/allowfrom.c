@@ -1,0 +1,254 @@
+#include "cli/allowfrom.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+
+#define ANSWER_MAX (256 * 1024) /* bytes of a tool's answer */
+#define TOOL_MS	   20000	/* npm takes a second or two */
+
+/* What is asked. @fallback: only when what was asked before has named nothing. */
+static const struct question {
+	const char *tool;
+	const char *argv[6];
+	bool bare, fallback;
+} questions[] = {
+	{ "npm", { "npm", "config", "get", "registry" }, false, false },
+	{ "npm", { "sh", "-c", "npm config list | grep -E '^@[^:]*:registry *='" }, false, false },
+	{ "apt", { "apt-get", "indextargets", "--format", "$(SITE)" }, false, false },
+	{ "pip",
+	  { "sh", "-c", "pip config list | grep -E '(index-url|find-links)='" },
+	  false,
+	  false },
+	{ "pip",
+	  { "python3", "-c",
+	    "from pip._internal.models.index import PyPI as p; "
+	    "print(p.url, 'https://' + p.file_storage_domain)" },
+	  false,
+	  true },
+	{ "cargo",
+	  { "sh", "-c",
+	    "cd \"${CARGO_HOME:-$HOME/.cargo}\" && cat config.toml config 2>/dev/null | "
+	    "grep -E '^ *(registry|index|replace-with) *='" },
+	  false,
+	  false },
+	{ "go", { "go", "env", "GOPROXY", "GOSUMDB" }, true, false },
+	{ "git", { "git", "config", "--get-regexp", "^remote\\..*\\.(push)?url$" }, false, false },
+};
+
+struct allowfrom {
+	struct run_options *options;
+	const char *tool;
+	size_t found; /* of @tool */
+	char **v;
+	size_t n;
+};
+
+bool allowfrom_check(const char *tool)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(questions); i++) {
+		if (strcmp(questions[i].tool, tool) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const struct scheme {
+	const char *name;
+	uint16_t port;
+} schemes[] = { { "https", 443 }, { "http", 80 }, { "ssh", 22 }, { "git", 9418 } };
+
+static uint16_t port_of(const char *word, const char *end)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
+		size_t n = strlen(schemes[i].name);
+		const char *p = end - n;
+
+		/* "sparse+https://" and "git+ssh://" count by what is next to the colon */
+		if ((size_t)(end - word) >= n && memcmp(p, schemes[i].name, n) == 0 &&
+		    (p == word || p[-1] == '+'))
+			return schemes[i].port;
+	}
+	return 0;
+}
+
+/* The host of @word, which has no blank; false if it names none. */
+static bool parse_word(const char *word, bool bare, struct target *t)
+{
+	const char *sep = strstr(word, "://");
+	const char *at, *host = sep ? sep + 3 : word;
+	uint16_t port = sep ? port_of(word, sep) : bare ? 443 : 22;
+	size_t n = strcspn(host, "/?#");
+	bool scp = !sep && !bare;
+
+	at = memrchr(host, '@', n);
+	if (port == 0 || (scp && !at))
+		return false;
+	if (at) {
+		n -= (size_t)(at + 1 - host);
+		host = at + 1;
+	}
+	if (scp) { /* user@host:path */
+		const char *colon = memchr(host, ':', n);
+
+		if (!colon)
+			return false;
+		n = (size_t)(colon - host);
+	}
+	return (!bare || memchr(host, '.', n)) &&
+	       target_parse_authority(host, n, port, t) == TARGET_OK;
+}
+
+void allowfrom_scan(const char *text, bool bare, allowfrom_cb *cb, void *arg)
+{
+	static const char blank[] = " \t\r\n,|'\"=[]";
+
+	for (text += strspn(text, blank); *text; text += strspn(text, blank)) {
+		size_t n = strcspn(text, blank);
+		CLEANUP_FREE char *word = xstrndup(text, n);
+		struct target t = { .via = VIA_CONNECT };
+
+		if (parse_word(word, bare, &t))
+			cb(arg, &t);
+		text += n;
+	}
+}
+
+static void add(void *arg, const struct target *t)
+{
+	struct allowfrom *a = arg;
+	char text[TARGET_TEXT_MAX];
+
+	a->found++;
+	(void)target_format(t, text);
+	for (size_t i = 0; i < a->n; i++) {
+		if (strcmp(a->v[i], text) == 0)
+			return;
+	}
+	a->v = xreallocarray(a->v, a->n + 1, sizeof(*a->v));
+	a->v[a->n++] = xstrdup(text);
+	options_add_rule(a->options, OPT_ALLOW, a->v[a->n - 1]);
+	(void)fprintf(stderr, "sbx-net: --allow-from %s: %s\n", a->tool, text);
+}
+
+__attribute__((noreturn)) static void child(const char *const *argv, const char *cwd, int out)
+{
+	char *copy[7] = { NULL };
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (size_t i = 0; argv[i]; i++)
+		copy[i] = xstrdup(argv[i]);
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+	    dup2(null, STDERR_FILENO) < 0 || setsid() < 0 || chdir(cwd) < 0)
+		_exit(127);
+	(void)execvp(copy[0], copy);
+	_exit(127);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* Reads until the end, but not for ever. Return: whether the end was reached. */
+static bool read_answer(int fd, char *text)
+{
+	int64_t end = now_ms() + TOOL_MS;
+	size_t n = 0;
+
+	while (n < ANSWER_MAX) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		int64_t left = end - now_ms();
+		ssize_t got;
+
+		if (left <= 0 || poll(&p, 1, (int)left) <= 0)
+			return false;
+		got = read(fd, text + n, ANSWER_MAX - n);
+		if (got <= 0)
+			return got == 0;
+		n += (size_t)got;
+	}
+	return false;
+}
+
+static int ask(const struct question *q, const char *cwd, char *text, struct error *err)
+{
+	int fds[2], status = 0;
+	bool whole;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return error_set(err, errno, "cannot ask %s", q->tool);
+	pid = fork();
+	if (pid == 0)
+		child(q->argv, cwd, fds[1]);
+	(void)close(fds[1]);
+	whole = pid > 0 && read_answer(fds[0], text);
+	(void)close(fds[0]);
+	if (!whole && pid > 0)
+		(void)kill(-pid, SIGKILL);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!whole || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
+		return error_set(err, 0, "--allow-from %s: '%s' gave no answer", q->tool,
+				 q->argv[0]);
+	return 0;
+}
+
+static int ask_tool(struct allowfrom *a, const char *cwd, struct error *err)
+{
+	a->found = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(questions); i++) {
+		const struct question *q = &questions[i];
+		CLEANUP_FREE char *text = NULL;
+
+		if (strcmp(q->tool, a->tool) != 0 || (q->fallback && a->found > 0))
+			continue;
+		text = xcalloc(1, ANSWER_MAX + 1);
+		if (ask(q, strcmp(q->tool, "git") == 0 ? cwd : "/", text, err) < 0)
+			return -1;
+		allowfrom_scan(text, q->bare, add, a);
+	}
+	if (a->found == 0)
+		(void)fprintf(stderr, "sbx-net: --allow-from %s: its configuration names no host\n",
+			      a->tool);
+	return 0;
+}
+
+struct allowfrom *allowfrom_new(struct run_options *o, const char *cwd, struct error *err)
+{
+	struct allowfrom *a = xcalloc(1, sizeof(*a));
+
+	a->options = o;
+	for (size_t i = 0; i < o->allow_from.n; i++) {
+		a->tool = o->allow_from.v[i];
+		if (ask_tool(a, cwd, err) < 0) {
+			allowfrom_free(a);
+			return NULL;
+		}
+	}
+	return a;
+}
+
+void allowfrom_free(struct allowfrom *a)
+{
+	if (!a)
+		return;
+	for (size_t i = 0; i < a->n; i++)
+		free(a->v[i]);
+	free(a->v);
+	free(a);
+}

@@ -1,0 +1,47 @@
+/*
+ * allowfrom.h - --allow-from TOOL: the registries that a tool is configured for
+ *
+ * The tool is asked itself, outside the sandbox and before anything else happens, so that no host
+ * stands in our tree. It runs in the root directory: a project's own file must not widen the policy.
+ * Only git's remotes are the project's by their nature.
+ */
+#ifndef CLI_ALLOWFROM_H
+#define CLI_ALLOWFROM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "cli/options.h"
+#include "policy/target.h"
+
+#define ALLOWFROM_TOOLS "npm apt pip cargo go git"
+
+/** allowfrom_check() - whether that is one of ALLOWFROM_TOOLS. */
+bool allowfrom_check(const char *tool);
+
+/** typedef allowfrom_cb - one host and port that was found */
+typedef void allowfrom_cb(void *arg, const struct target *t);
+
+/**
+ * allowfrom_scan() - the hosts of a tool's answer
+ * @text: lines; a word that is a URL (http, https, ssh, git), or git's "user@host:path"
+ * @bare: a word without a scheme is a host for https
+ */
+void allowfrom_scan(const char *text, bool bare, allowfrom_cb *cb, void *arg);
+
+struct allowfrom;
+
+/**
+ * allowfrom_new() - ask each tool of --allow-from, add --allow options to @o, and say on stderr which
+ * @cwd: of the run
+ *
+ * Return: what the new options point to, to be freed after them by allowfrom_free(); NULL with @err
+ * if a tool could not be asked.
+ */
+struct allowfrom *allowfrom_new(struct run_options *o, const char *cwd, struct error *err);
+
+/** allowfrom_free() - NULL is allowed. */
+void allowfrom_free(struct allowfrom *a);
+
+#endif

@@ -1,0 +1,72 @@
+#!/usr/bin/python3
+"""--allow-from: what a tool is configured for may be reached, and nothing else."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from world import WorldCase, main, setup_world, teardown_world  # noqa: E402,F401
+
+
+def setUpModule():
+    setup_world()
+
+
+def tearDownModule():
+    teardown_world()
+
+
+class AllowFrom(WorldCase):
+    def fetch(self, options, *tools, host="good.example", cwd=None):
+        """curl with made tools in front of the real ones; each is (name, shell script)."""
+        bin_dir = self.w.path("tools-" + self.id().rsplit(".", 1)[1])
+        os.makedirs(bin_dir, exist_ok=True)
+        for name, script in tools:
+            path = os.path.join(bin_dir, name)
+            with open(path, "w", encoding="ascii") as f:
+                f.write("#!/bin/sh\n" + script + "\n")
+            os.chmod(path, 0o755)
+        env = self.w.env()
+        env["PATH"] = bin_dir + ":" + env["PATH"]
+        return self.w.curl(options, "-f", "http://%s/" % host, env=env, cwd=cwd)
+
+    def test_what_the_tool_names_is_allowed_and_told(self):
+        npm = ("npm", 'test "$PWD" = / || exit 1\necho http://good.example/npm/')
+        done = self.fetch(["--allow-from", "npm"], npm)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "sbx-net: --allow-from npm: good.example:80\n")
+        done = self.fetch(["--allow-from", "npm"], npm, host="other.example")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("refused other.example:80", done.stderr)
+        self.assertNotEqual(self.fetch([], npm).returncode, 0)
+
+    def test_deny_wins(self):
+        done = self.fetch(["--allow-from", "npm", "-d", "good.example"],
+                          ("npm", "echo http://good.example/"))
+        self.assertIn("refused good.example:80 (denied", done.stderr)
+
+    def test_remotes_of_the_working_directory(self):
+        repo = os.path.join(self.w.ws, "remotes")
+        for args in (["init", "-q", repo],
+                     ["-C", repo, "remote", "add", "origin", "http://good.example/r.git"]):
+            self.w.run(["git", *args], check=True)
+        done = self.fetch(["--allow-from", "git"], cwd=repo)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("--allow-from git: good.example:80", done.stderr)
+
+    def test_nothing_configured_allows_nothing(self):
+        done = self.fetch(["--allow-from", "npm"], ("npm", "echo undefined"))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("--allow-from npm: its configuration names no host", done.stderr)
+        self.assertIn("refused good.example:80", done.stderr)
+
+    def test_a_tool_that_cannot_be_asked_stops_the_start(self):
+        done = self.fetch(["--allow-from", "go"], ("go", "exit 127"))
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("--allow-from go", done.stderr)
+
+    def test_usage(self):
+        self.assertEqual(self.fetch(["--allow-from", "rpm"]).returncode, 64)
+
+
+if __name__ == "__main__":
+    main()

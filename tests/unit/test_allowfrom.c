@@ -1,0 +1,85 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/allowfrom.h"
+
+static void collect(void *arg, const struct target *t)
+{
+	char text[TARGET_TEXT_MAX];
+	char *all = arg;
+
+	(void)strcat(strcat(all, target_format(t, text)), " ");
+}
+
+static void expect(const char *text, bool bare, const char *want)
+{
+	char all[1024] = "";
+
+	allowfrom_scan(text, bare, collect, all);
+	assert_string_equal(all, want);
+}
+
+static void test_urls_give_host_and_port(void **state)
+{
+	(void)state;
+	expect("https://reg.example.com/npm/\n", false, "reg.example.com:443 ");
+	expect("http://a.example http://b.example:8080/x?y\nhttps://[2a01::1]/", false,
+	       "a.example:80 b.example:8080 ");
+	expect("global.index-url='https://user:s3@p.example/simple'\n", false, "p.example:443 ");
+	expect("index = \"sparse+https://c.example/i/\"", false, "c.example:443 ");
+	expect("https://G.Example,direct", true, "g.example:443 ");
+}
+
+static void test_git_remotes(void **state)
+{
+	(void)state;
+	expect("remote.origin.url git@g.example:o/r.git\n"
+	       "remote.up.url https://h.example/o/r\n"
+	       "remote.s.url ssh://git@i.example:2222/r\n"
+	       "remote.d.url git://j.example/r\n"
+	       "remote.l.url /srv/r.git\nremote.k.url ../r\nremote.f.url file:///srv/r\n",
+	       false, "g.example:22 h.example:443 i.example:2222 j.example:9418 ");
+}
+
+static void test_bare_names_only_where_they_are_meant(void **state)
+{
+	(void)state;
+	expect("https://p.example,direct\nsum.example\noff\n", true,
+	       "p.example:443 sum.example:443 ");
+	expect("sum.example\nundefined\nnull\n", false, "");
+}
+
+static void test_what_is_no_host_is_left_out(void **state)
+{
+	(void)state;
+	expect("https:// https://a..b/ https://*.x.example/ https://a.example:0/ ftp://f.example "
+	       "https://user@ @: :// x@:y",
+	       false, "");
+}
+
+static void test_tools_are_known(void **state)
+{
+	(void)state;
+	assert_true(allowfrom_check("npm"));
+	assert_true(allowfrom_check("git"));
+	assert_false(allowfrom_check("np"));
+	assert_false(allowfrom_check(""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_urls_give_host_and_port),
+		cmocka_unit_test(test_git_remotes),
+		cmocka_unit_test(test_bare_names_only_where_they_are_meant),
+		cmocka_unit_test(test_what_is_no_host_is_left_out),
+		cmocka_unit_test(test_tools_are_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
