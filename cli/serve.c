@@ -219,21 +219,20 @@ static int prepare(struct serve *s, struct error *err)
 static int serve(struct serve *s)
 {
 	struct error err = { 0 };
-	int status = 0;
+	int rc = prepare(s, &err);
 
-	if (prepare(s, &err) == 0) {
+	if (rc == 0) {
 		systemd_notify(s->notify, "READY=1");
 		if (s->dir && !s->options.quiet)
 			(void)fprintf(stderr, "sbx-net: serving in %s\n", s->dir);
 		if (event_base_dispatch(s->outside.base) < 0)
-			(void)error_set(&err, 0, "the event loop failed");
+			rc = error_set(&err, 0, "the event loop failed");
 		refusals_summary(gate_refusals(s->gate), stderr);
 	}
-	if (err.msg[0]) {
-		(void)fprintf(stderr, "sbx-net: %s\n", err.msg);
-		status = LAUNCHER_EXIT_SETUP;
-	}
-	return status;
+	if (rc == 0)
+		return 0;
+	(void)fprintf(stderr, "sbx-net: %s\n", err.msg);
+	return LAUNCHER_EXIT_SETUP;
 }
 
 int serve_main(int argc, char **argv)

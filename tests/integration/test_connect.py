@@ -57,7 +57,7 @@ class Connect(WorldCase):
                 o = self.w.oracle()
                 done = self.connect(host, 80, options, input="x")
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
-                self.assertIn("sbx-net: refused %s:80" % host, done.stderr)
+                self.assertIn("sbx-net connect: refused %s:80" % host, done.stderr)
                 self.assertIn(reason, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1)
                 self.assertQuiet(o)
