@@ -42,6 +42,27 @@ class Reach(WorldCase):
         self.assertEqual(done.stdout, "403")
         self.assertQuiet(o)
 
+    def test_stderr_that_nobody_reads(self):  # R-020
+        """A full pipe, or none, holds nothing up: 1,500 refusals and an allowed request."""
+        script = ("import socket\n"
+                  "def ask(host):\n"
+                  "    s = socket.create_connection(('127.0.0.1', 3128), 20)\n"
+                  "    s.sendall(b'CONNECT %s:80 HTTP/1.1\\r\\n\\r\\n' % host)\n"
+                  "    return s.recv(12)[9:]\n"
+                  "for i in range(1500): assert ask(b'n%d.%s.example' % (i, b'x' * 60)) == b'403'\n"
+                  "assert ask(b'good.example') == b'200'\n")
+        argv = self.w.sbx_argv(GOOD, ["/usr/bin/python3", "-c", script])
+        full_r, full_w = os.pipe()
+        closed_r, closed_w = os.pipe()
+        os.close(closed_r)
+        try:
+            for fd in (full_w, closed_w):
+                proc = self.w.popen(argv, stderr=fd)
+                self.assertEqual(proc.wait(60), 0)
+        finally:
+            for fd in (full_r, full_w, closed_w):
+                os.close(fd)
+
     def test_ipv6_only(self):
         for way, (args, scheme) in WAYS.items():
             with self.subTest(way):

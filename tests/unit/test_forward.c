@@ -1,4 +1,5 @@
 /* Plain HTTP: judged per request, streamed both ways, never cut in silence. */
+#include "proxy/limits.h"
 #include "tests/support/proxyworld.h"
 
 static int setup(void **state)
@@ -69,6 +70,11 @@ static bool answer_special(int fd, struct http_origin *h, const char *head)
 		return say(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Two: a\r\n"
 			       "X-Two: b\r\n\r\n5;ext=1\r\nhello\r\n6\r\n world\r\n0\r\n"
 			       "X-Trailer: evil\r\n\r\n");
+	if (strncmp(head, "GET /interim-", 13) == 0) {
+		for (int n = atoi(head + 13); n > 0; n--)
+			(void)say(fd, "HTTP/1.1 103 Early Hints\r\n\r\n");
+		return say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+	}
 	if (strncmp(head, "GET /close ", 11) == 0) {
 		(void)say(fd, "HTTP/1.0 200 OK\r\n\r\nuntil the end");
 		return false;
@@ -270,6 +276,40 @@ static void test_keep_alive_to_two_origins(void **state)
 }
 
 /* order kept, the refused one answered in its turn, nothing served behind it. */
+/* How often the reply to a request for many interim responses says @what. */
+static unsigned interims(struct world *w, uint16_t port, int n, const char *what)
+{
+	char req[256], reply[8192];
+	unsigned count = 0;
+	int fd = dial_port(w->port);
+
+	(void)snprintf(req, sizeof(req),
+		       "GET http://127.0.0.1:%u/interim-%d HTTP/1.1\r\nHost: a\r\n"
+		       "Connection: close\r\n\r\n",
+		       port, n);
+	assert_true(say(fd, req));
+	assert_true(recv_rest(fd, reply, sizeof(reply)) > 0);
+	for (const char *p = reply; (p = strstr(p, what)); p++)
+		count++;
+	close(fd);
+	return count;
+}
+
+static void test_interim_responses_are_bounded(void **state)
+{
+	struct world *w = *state;
+	struct http_origin *h = http_origin_new();
+	struct origin *o = origin_start(serve, h);
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	assert_int_equal(interims(w, o->port, HTTP_INTERIM_MAX, " 103 "), HTTP_INTERIM_MAX);
+	assert_int_equal(interims(w, o->port, HTTP_INTERIM_MAX, " 200 "), 1);
+	assert_int_equal(interims(w, o->port, HTTP_INTERIM_MAX + 1, " 200 "), 0);
+	assert_int_equal(interims(w, o->port, HTTP_INTERIM_MAX + 1, " 502 "), 1);
+	origin_stop(o);
+	free(h);
+}
+
 static void test_pipelined_second_request_is_refused(void **state)
 {
 	struct world *w = *state;
@@ -758,6 +798,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_keep_alive_to_two_origins),
+		T(test_interim_responses_are_bounded),
 		T(test_pipelined_second_request_is_refused),
 		T(test_long_pipeline_is_answered_in_order),
 		T(test_request_bodies_both_framings),

@@ -1,0 +1,54 @@
+/* The limits that the kernel keeps for us: read back from a socket. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proxy/limits.h"
+#include "proxy/sockopt.h"
+
+static int get(int fd, int level, int name)
+{
+	int value = -1;
+	socklen_t len = sizeof(value);
+
+	assert_int_equal(getsockopt(fd, level, name, &value, &len), 0);
+	return value;
+}
+
+static void test_stream_sets_what_limits_say(void **state)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		int fd = socket(families[i], SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		if (fd < 0)
+			continue; /* no IPv6 here */
+		assert_int_equal(get(fd, SOL_SOCKET, SO_KEEPALIVE), 0);
+		sockopt_stream(fd);
+		assert_int_equal(get(fd, IPPROTO_TCP, TCP_NODELAY), 1);
+		assert_int_equal(get(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+		assert_int_equal(get(fd, IPPROTO_TCP, TCP_KEEPIDLE), KEEPALIVE_IDLE_S);
+		assert_int_equal(get(fd, IPPROTO_TCP, TCP_KEEPINTVL), KEEPALIVE_INTERVAL_S);
+		assert_int_equal(get(fd, IPPROTO_TCP, TCP_KEEPCNT), KEEPALIVE_COUNT);
+		assert_int_equal(get(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), TCP_USER_TIMEOUT_MS);
+		close(fd);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_stream_sets_what_limits_say),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
