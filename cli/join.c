@@ -429,7 +429,10 @@ static int join(struct join *j, struct error *err)
 	if (build_env(j, err) < 0)
 		return LAUNCHER_EXIT_SETUP;
 	status = program_find(j->options.command[0], j->env, &j->path, err);
-	return status ? status : run(j, err);
+	if (status)
+		return status;
+	err->msg[0] = '\0'; /* what a step that succeeded had tried first */
+	return run(j, err);
 }
 
 static int usage(const char *what)
