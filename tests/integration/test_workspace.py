@@ -1,0 +1,208 @@
+#!/usr/bin/python3
+"""What people do in a workspace, with placeholders in it: git, copies, archives; nothing stays."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from world import WorldCase, main, must_run  # noqa: E402
+
+GIT = "git -c user.name=n -c user.email=e@x.test "
+HELD = (".claude", ".mcp.json", ".vscode", ".envrc", ".sbx-net")
+
+
+def tool(name):
+    if shutil.which(name):
+        return
+    print("SKIP: %s is not installed" % name, file=sys.stderr)
+    if must_run():
+        raise AssertionError("%s is not installed" % name)
+    raise unittest.SkipTest(name + " is not installed")
+
+
+class Workspace(WorldCase):
+    def setUp(self):
+        self.dir = self.w.path("ws", self._testMethodName)
+        os.mkdir(self.dir)
+        os.chown(self.dir, self.w.uid, self.w.uid)
+
+    def host(self, script):
+        return self.w.run(["sh", "-ec", script], cwd=self.dir, check=True).stdout
+
+    def sbx(self, script, *options, **kw):
+        return self.w.sbx_run(["-C", self.dir, *options], ["sh", "-ec", script], **kw)
+
+    def works(self, script, *options, **kw):
+        done = self.sbx(script, *options, **kw)
+        self.assertWorks(done)
+        return done.stdout
+
+    def assertWorks(self, done):
+        """git looks the host's own name up, which is refused, and goes on."""
+        said = [x for x in done.stderr.splitlines() if not x.startswith("sbx-net: refused ")]
+        self.assertEqual((done.returncode, said), (0, []), done.args)
+
+    def repository(self):
+        self.host("git init -q . && echo a > a && mkdir d && echo b > d/b && git add . && " + GIT +
+                  "commit -qm first && git init -q --bare ../$(basename $PWD).git && "
+                  "git push -q ../$(basename $PWD).git HEAD")
+
+    def names(self):
+        return sorted(os.listdir(self.dir))
+
+    # ---- git
+
+    def test_clone_into_an_empty_directory(self):
+        self.repository()
+        url = self.dir + ".git"
+        empty = self.dir + "-empty"
+        os.mkdir(empty)
+        os.chown(empty, self.w.uid, self.w.uid)
+        done = self.w.sbx_run(["-C", empty], ["git", "clone", "-q", url, "."])
+        self.assertWorks(done)
+        self.assertEqual(sorted(os.listdir(empty)), [".git", "a", "d"])
+
+    def test_clone_beside_other_files(self):
+        self.repository()
+        self.works("git clone -q %s.git sub && cat sub/d/b" % self.dir)
+        self.assertEqual(self.names(), [".git", "a", "d", "sub"])
+
+    def test_init_where_there_are_files(self):
+        self.host("echo a > a")
+        out = self.works("git init -q . && git add . && " + GIT + "commit -qm x && git status -s && "
+                         "git ls-files")
+        self.assertEqual(out, "a\n")
+        self.assertEqual(self.names(), [".git", "a"])
+
+    def test_commit_and_branches(self):
+        self.repository()
+        out = self.works("echo c > c && git add -A && " + GIT + "commit -qm second && "
+                         "git checkout -q -b other && git status -s && git log --format=%s && "
+                         "git gc -q && git fsck")
+        self.assertEqual(out, "second\nfirst\n")
+        self.assertEqual(self.host("git ls-files"), "a\nc\nd/b\n")
+
+    # ---- copies and archives
+
+    def copies(self, name, command, read="cat /tmp/x/a /tmp/x/d/b"):
+        tool(name)
+        self.repository()
+        self.assertEqual(self.works(command + " >&2 && " + read), "a\nb\n")
+        self.assertEqual(self.names(), [".git", "a", "d"])
+
+    def test_cp_r(self):
+        self.copies("cp", "cp -r . /tmp/x")
+
+    def test_cp_a(self):
+        self.copies("cp", "cp -a . /tmp/x")
+
+    def test_rsync(self):
+        self.copies("rsync", "rsync -a ./ /tmp/x")
+
+    def test_tar(self):
+        self.copies("tar", "mkdir /tmp/x && tar cf - . | tar xf - -C /tmp/x")
+
+    def test_zip(self):
+        self.copies("zip", "zip -qr /tmp/x.zip .",
+                    "python3 -m zipfile -e /tmp/x.zip /tmp/x && cat /tmp/x/a /tmp/x/d/b")
+
+    def test_copytree(self):
+        self.copies("python3", "python3 -c 'import shutil; shutil.copytree(\".\", \"/tmp/x\"); "
+                    "shutil.make_archive(\"/tmp/y\", \"zip\", \".\")'")
+
+    def test_node(self):
+        tool("node")
+        if self.w.run(["node", "-e", "0"]).returncode:
+            self.skipTest("node does not run here")
+        self.copies("node", "node -e 'require(\"fs\").cpSync(\".\", \"/tmp/x\", {recursive: true})'")
+
+    def test_a_copy_can_be_removed(self):
+        self.copies("cp", "cp -a . /tmp/x; rm -r /tmp/x; cp -r . /tmp/x")
+
+    # ---- placeholders
+
+    def test_absent_names_cannot_be_made(self):
+        self.host("echo a > a")
+        for name in HELD:
+            with self.subTest(name):
+                for script in ("echo x > {0}", "rm -rf {0}; echo x > {0}", "mv {0} y; mkdir {0}",
+                               "chmod 755 {0}; echo x > {0}/x", "mv -T a {0}", "ln -sfT a {0}"):
+                    done = self.sbx(script.format(name))
+                    self.assertNotEqual(done.returncode, 0, script)
+                self.assertFalse(os.path.lexists(os.path.join(self.dir, name)))
+        self.assertEqual(self.host("cat a"), "a\n")
+        self.works("mkdir .other && echo x > .other/x && echo y > .bashrc")  # the twin
+        self.assertEqual(self.names(), [".bashrc", ".other", "a"])
+
+    def test_an_empty_workspace_is_the_commands_own(self):
+        self.works("mkdir .vscode && echo x > .vscode/x && echo y > .envrc")
+        self.assertEqual(self.names(), [".envrc", ".vscode"])
+
+    def test_start_up_files_at_home(self):
+        home = os.path.join(self.dir, "home")
+        self.host("mkdir p home; echo a > p/a; echo own > home/.profile")
+        kw = {"env": dict(self.w.env(), HOME=home)}
+        options = ("-C", self.dir + "/p", "--write", self.dir)
+        for script in ("echo x > ../home/.bashrc", "echo x >> ../home/.profile", "mv ../home ../h",
+                       "mv ../home/.profile p", "rm -rf ../home/.zshrc; echo x > ../home/.zshrc",
+                       "mkdir ../home/.ssh", "mkdir ../home/.config/sbx-net"):
+            with self.subTest(script):
+                self.assertNotEqual(self.sbx(script, *options, **kw).returncode, 0)
+        self.assertEqual(os.listdir(home), [".profile"])
+        self.assertEqual(self.host("cat home/.profile"), "own\n")
+        self.works("cd ../home && mkdir -p .config/x && touch f", *options, **kw)
+        self.assertEqual(sorted(os.listdir(home)), [".config", ".profile", "f"])
+
+    # ---- and afterwards
+
+    def start(self):
+        proc = self.w.popen(self.w.sbx_argv(["-C", self.dir], ["sh", "-c", "echo up; sleep 1000"]),
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(proc.stdout.close)
+        self.assertEqual(proc.stdout.readline(), b"up\n")
+        self.assertIn(".claude", self.names())
+        return proc
+
+    def await_names(self, want):
+        deadline = time.monotonic() + 10
+        while self.names() != want and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertEqual(self.names(), want)
+
+    def test_supervisor_killed(self):
+        self.host("echo a > a")
+        proc = self.start()
+        proc.kill()
+        proc.wait()
+        self.await_names(["a"])
+
+    def test_everything_killed_at_once(self):
+        self.host("echo a > a")
+        proc = self.start()
+        for pid in [proc.pid, *self.w.processes()]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        proc.wait()
+        self.assertEqual(self.w.wait_no_processes(), {})
+        self.works("test -d .claude")
+        self.await_names(["a"])
+
+    def test_two_at_once(self):
+        self.host("echo a > a")
+        first, second = self.start(), self.start()
+        first.terminate()
+        first.wait()
+        self.assertIn(".claude", self.names())
+        second.terminate()
+        second.wait()
+        self.await_names(["a"])
+
+
+if __name__ == "__main__":
+    main()
