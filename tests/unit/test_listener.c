@@ -108,6 +108,55 @@ static void test_clients_in_vain_are_turned_away_by_a_reset(void **state)
 	close(fd);
 }
 
+static void ask_job(struct world *w, void *arg)
+{
+	(void)arg;
+	policy_set_unknown(w->policy, VERDICT_ASK);
+}
+
+/* A client whose question nobody answers: it stays as long as it likes. */
+static int held_client(struct world *w)
+{
+	static const char req[] = "CONNECT ask.example:80 HTTP/1.1\r\nHost: ask.example\r\n\r\n";
+	int fd = dial_port(w->port);
+
+	assert_true(send_all(fd, req, strlen(req)));
+	return fd;
+}
+
+/* SESSION_CONNECTIONS_MAX clients are served; the next one waits until there is room. */
+static void test_session_is_full_at_its_bound(void **state)
+{
+	struct world *w = *state;
+	int *v = xcalloc(SESSION_CONNECTIONS_MAX + 1, sizeof(*v));
+	struct rlimit old, wide;
+
+	assert_true(SESSION_CONNECTIONS_MAX >= 4096);
+	assert_true(PROXY_CONNECTIONS_MAX > SESSION_CONNECTIONS_MAX);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	wide = old;
+	wide.rlim_cur = 2 * SESSION_CONNECTIONS_MAX + 200;
+	if (wide.rlim_cur > wide.rlim_max || setrlimit(RLIMIT_NOFILE, &wide) < 0) {
+		free(v);
+		skip();
+	}
+	world_call(w, ask_job, NULL);
+	for (size_t i = 0; i < SESSION_CONNECTIONS_MAX; i++)
+		v[i] = held_client(w);
+	eventually(atomic_load(&w->asked) == SESSION_CONNECTIONS_MAX);
+	v[SESSION_CONNECTIONS_MAX] = held_client(w);
+	(void)usleep(3 * ACCEPT_BACKOFF_MS * 1000); /* it had its chance */
+	assert_int_equal(atomic_load(&w->asked), SESSION_CONNECTIONS_MAX);
+	assert_int_equal(world_nconns(w), SESSION_CONNECTIONS_MAX);
+	close(v[0]);
+	eventually(atomic_load(&w->asked) == SESSION_CONNECTIONS_MAX + 1);
+	for (size_t i = 1; i <= SESSION_CONNECTIONS_MAX; i++)
+		close(v[i]);
+	eventually(world_nconns(w) == 0);
+	free(v);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+}
+
 struct open_job {
 	int fd;
 	enum listener_kind kind;
@@ -238,6 +287,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_accept_waits_without_spinning_and_recovers),
 		T(test_clients_in_vain_are_turned_away_by_a_reset),
+		T(test_session_is_full_at_its_bound),
 		T(test_forward_listener_leads_to_its_target),
 		T(test_captured_connection_is_judged_by_its_name),
 		T(test_burst_of_connections_is_served),
