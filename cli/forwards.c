@@ -2,8 +2,10 @@
 
 #include <string.h>
 
+#include "base/log.h"
 #include "netns/netns.h"
 #include "policy/pattern.h"
+#include "policy/refusal.h"
 
 #define DNS_PORT 53
 
@@ -69,6 +71,21 @@ static bool visit(void *ctx, const struct pattern *p, const struct rule *rule)
 	return true;
 }
 
+/* Each connection will be judged; one that has no chance is better known now. */
+static void warn_refused(const struct forwards *f, const struct run_options *o,
+			 const struct policy *p)
+{
+	char text[REFUSAL_MAX];
+	struct decision d;
+
+	for (size_t i = 0; i < o->nforwards; i++) {
+		policy_decide(p, &f->target[i], &d);
+		if (d.verdict == VERDICT_DENY)
+			log_warn("--forward %s: will be %s", o->forwards[i].text,
+				 refusal_format(&f->target[i], &d, text));
+	}
+}
+
 int forwards_build(struct forwards *f, const struct run_options *o, const struct policy *p,
 		   struct error *err)
 {
@@ -84,6 +101,7 @@ int forwards_build(struct forwards *f, const struct run_options *o, const struct
 		if (add(f, port, &o->forwards[i].target, err) < 0)
 			return -1;
 	}
+	warn_refused(f, o, p);
 	policy_each(p, policy_count(p, LIST_ONLY) ? LIST_ONLY : LIST_ALLOW, visit, &w);
 	return w.failed ? -1 : 0;
 }

@@ -69,14 +69,21 @@ struct getopt_tables {
 	struct option longs[OPT_NUM + 1];
 };
 
+/* Commands that run nothing take options behind their words, too. */
+static bool permutes(unsigned command)
+{
+	return command == FOR_WHY || command == FOR_CHECK;
+}
+
 static void build_tables(struct getopt_tables *t, unsigned command)
 {
 	char *letter = t->letters;
 	struct option *l = t->longs;
 
 	*t = (struct getopt_tables){ 0 };
-	*letter++ = '+'; /* options end at the command */
-	*letter++ = ':'; /* no messages; ':' for a missing argument */
+	if (!permutes(command))
+		*letter++ = '+'; /* options end at the command that is run */
+	*letter++ = ':';	 /* no messages; ':' for a missing argument */
 	for (int id = 0; id < OPT_NUM; id++) {
 		const struct option_spec *spec = &option_table[id];
 
@@ -200,6 +207,18 @@ static int refuse_abbreviation(const struct scan *s, enum option_id id)
 	return error_set(s->err, 0, "options are not abbreviated; type %s", option_spelling(id));
 }
 
+/* "-allow" is "-a llow" to getopt, and a mistake to everybody else. */
+static int refuse_single_dash(const struct scan *s)
+{
+	const char *name = s->word + 1;
+
+	if (s->word[0] != '-' || is_long(s->word) || strlen(s->word) < 3 ||
+	    find_long(name, strcspn(name, "=")) == OPT_NUM)
+		return 0;
+	return error_set(s->err, 0, "'%s' has one dash too few; did you mean -%s?", s->word,
+			 s->word);
+}
+
 /* getopt takes whatever comes next for the argument, the next option too: one was forgotten. */
 static int refuse_option_word(const struct scan *s, enum option_id id, const char *value)
 {
@@ -257,10 +276,14 @@ enum options_result options_parse(struct run_options *o, unsigned command, int a
 	for (int at = 1;; at = optind) {
 		enum option_id id;
 
+		while (permutes(command) && at < argc && argv[at][0] != '-')
+			at++;
 		s.word = at < argc ? argv[at] : "";
 		got = getopt_long(argc, argv, t.letters, t.longs, NULL);
 		if (got == -1)
 			break;
+		if (refuse_single_dash(&s))
+			return OPTIONS_USAGE;
 		if (got == '?' || got == ':') {
 			explain_bad(&s);
 			return OPTIONS_USAGE;

@@ -63,7 +63,7 @@ static int add_options(struct policy *p, const struct run_options *o, const stru
 			continue;
 		}
 		if (add_rule(p, v, own_list(l), err) < 0)
-			return -1;
+			return error_wrap(err, "%s", v->option);
 	}
 	for (size_t i = 0; i < o->within.n; i++) {
 		if (policy_add(p, LIST_SESSION, o->within.v[i], option_spelling(OPT_ONLY), 0, NULL,

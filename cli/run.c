@@ -331,6 +331,7 @@ static int run(struct run *r)
 			.reload = gate_reload(r->gate),
 			.asking = r->asking,
 			.timeout = r->options.timeout,
+			.quiet = r->options.quiet,
 		};
 
 		err.msg[0] = '\0'; /* what a step that succeeded had tried first */

@@ -24,6 +24,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
+#include "base/xalloc.h"
 #include "cli/asking.h"
 #include "cli/reload.h"
 #include "cli/terminal.h"
@@ -108,6 +110,15 @@ static void pidfd_cb(evutil_socket_t fd, short what, void *arg)
 		(void)event_add(&s->drain, &now);
 }
 
+static void say_timeout(const struct supervisor_config *cfg)
+{
+	CLEANUP_FREE char *text =
+		xasprintf("sbx-net: the run has ended after %u s (--timeout)\n", cfg->timeout);
+
+	if (!cfg->quiet)
+		log_raw(text, strlen(text));
+}
+
 static void timer_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct supervisor *s = arg;
@@ -119,6 +130,7 @@ static void timer_cb(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	s->timed_out = true;
+	say_timeout(s->cfg);
 	launcher_signal(s->cfg->launcher, SIGTERM);
 	(void)event_add(&s->timer, &grace);
 }

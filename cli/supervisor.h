@@ -24,6 +24,7 @@ struct session;
  * @reload: told of a SIGHUP that a process sent; one from the terminal's end goes to the command
  * @asking: gives the terminal back before we are stopped
  * @timeout: seconds after which the run is killed, 0 for none
+ * @quiet: do not say on stderr that it was
  */
 struct supervisor_config {
 	struct event_base *base;
@@ -32,6 +33,7 @@ struct supervisor_config {
 	struct reload *reload;
 	struct asking *asking;
 	unsigned timeout;
+	bool quiet;
 };
 
 /**

@@ -16,6 +16,7 @@
 #include "launcher/launcher.h"
 #include "policy/grant.h"
 #include "policy/lint.h"
+#include "policy/pattern.h"
 #include "policy/policy.h"
 #include "policy/refusal.h"
 
@@ -82,11 +83,18 @@ static int explain(const struct policy *p, const struct target *t)
 static int parse_target(const char *word, struct target *t)
 {
 	enum target_parse rc = target_parse_authority(word, strlen(word), WHY_PORT, t);
+	struct pattern pattern;
+	struct error err;
 	char text[256];
 
 	t->via = VIA_CONNECT;
 	if (rc == TARGET_OK)
 		return 0;
+	/* An entry for it would be wrong in the same way, and says how it is meant to be. */
+	if (pattern_parse(word, strlen(word), &pattern, &err) < 0) {
+		fprintf(stderr, "sbx-net: why: %s\n", err.msg);
+		return -1;
+	}
 	fprintf(stderr, "sbx-net: why: '%s' is no HOST[:PORT]: %s\n",
 		log_escape(text, sizeof(text), word, strlen(word)),
 		rc == TARGET_BAD_PORT ? "bad port" : "bad host");

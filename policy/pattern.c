@@ -317,6 +317,23 @@ static int check_text(struct span s, struct error *err)
 	return 0;
 }
 
+/* "git@github.com:user/project.git" is how git writes ssh. */
+static int bad_ssh(struct span s, struct span host, struct error *err)
+{
+	char text[HOSTNAME_MAX + 8];
+	int n = snprintf(text, sizeof(text), "%.*s:22", (int)host.n, host.p);
+
+	if (host.n > HOSTNAME_MAX || n < 0)
+		return bad(err, s, "a user name cannot be matched");
+	return bad_write(err, s, "an ssh address of git, where a host is wanted", "",
+			 (struct span){ text, (size_t)n });
+}
+
+static bool is_digit(struct span s)
+{
+	return s.n && s.p[0] >= '0' && s.p[0] <= '9';
+}
+
 /* The host inside "https://user@host:443/path". */
 static int bad_url(struct span s, struct error *err)
 {
@@ -329,6 +346,9 @@ static int bad_url(struct span s, struct error *err)
 	host = upto(skip(s, scheme), "/?#\\");
 	if (has(host, '@'))
 		host = skip(host, upto(host, "@").n + 1);
+	if (!scheme && has(s, '@') && has(host, ':') &&
+	    !is_digit(skip(host, upto(host, ":").n + 1)))
+		return bad_ssh(s, upto(host, ":"), err);
 	if (scheme)
 		return bad_write(err, s, "a URL, where a host is wanted", "", host);
 	if (has(s, '@'))
@@ -354,6 +374,8 @@ static int parse_any(struct span s, struct pattern *p, struct error *err)
 		return bad_url(s, err);
 	if (has(s, '%'))
 		return bad(err, s, "percent signs are never decoded; write the plain host");
+	if (has(upto(s, ":"), ','))
+		return bad(err, s, "one entry is one host; repeat the option for each");
 	if (addr_parse(s.p, s.n, &a) && a.family == AF_INET6) {
 		char text[ADDR_TEXT_MAX + 2], inner[ADDR_TEXT_MAX];
 		int n = snprintf(text, sizeof(text), "[%s]", addr_format(&a, inner));

@@ -371,6 +371,16 @@ static bool answered(const struct policy *p, const struct target *t, enum addr_c
 	return p->answers && class != ADDR_SPECIAL && grants_find(p->answers, t, out);
 }
 
+/*
+ * "*", or a block that names nobody's network, stands before the target: what keeps it out is its
+ * class, and an entry for it is the remedy.
+ */
+static bool is_kept_out(const struct policy *p, const struct target *t, enum addr_class class)
+{
+	return (class == ADDR_PRIVATE || class == ADDR_SPECIAL) &&
+	       listed_addr(p, REACH_ALLOW, &t->addr, t->port, &allow_query);
+}
+
 /* Steps 4 to 7, for a target that is on no list. */
 static void decide_unlisted(const struct policy *p, const struct target *t, struct decision *out)
 {
@@ -378,7 +388,9 @@ static void decide_unlisted(const struct policy *p, const struct target *t, stru
 
 	if (target_is_literal(t))
 		class = addr_classify(&t->addr);
-	if (has_own_list(p)) {
+	if (p->unknown != VERDICT_ASK && is_kept_out(p, t, class)) {
+		deny(out, class_code[class], NULL);
+	} else if (has_own_list(p)) {
 		deny(out, CODE_ONLY, NULL);
 	} else if (p->strict) {
 		deny(out, CODE_STRICT, NULL);

@@ -93,6 +93,7 @@ struct rule {
  * @code: why
  * @rule: the entry that decided, a pointer into the policy, or NULL
  * @addr: for a refused resolved address: which; family AF_UNSPEC otherwise
+ * @error: why a connection failed, as an errno value, or 0
  * @by: who answered, where a person or a program was asked; lives as long as @rule, or NULL
  */
 struct decision {
@@ -100,6 +101,7 @@ struct decision {
 	enum code code;
 	const struct rule *rule;
 	struct addr addr;
+	int error;
 	const char *by;
 };
 

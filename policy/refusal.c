@@ -1,6 +1,7 @@
 #include "policy/refusal.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -101,13 +102,36 @@ static void put_rule(struct line *l, const struct rule *r)
 	}
 }
 
+/* The kernel's reasons for which there are words; others are "the connection failed". */
+static const char *failure(const struct decision *d)
+{
+	if (d->code != CODE_CONNECT_FAILED)
+		return phrase[d->code].text;
+	switch (d->error) {
+	case ECONNREFUSED:
+		return "the connection was refused: nothing listens there";
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case ENETDOWN:
+	case EHOSTDOWN:
+		return "unreachable: no way leads there";
+	case ECONNRESET:
+	case EPIPE:
+		return "the connection was reset";
+	case EADDRNOTAVAIL:
+		return "this machine has no address of that kind";
+	default:
+		return phrase[d->code].text;
+	}
+}
+
 static void put_reason(struct line *l, const struct target *t, const struct decision *d)
 {
 	char addr[ADDR_TEXT_MAX];
 	bool resolved = d->addr.family != AF_UNSPEC && !target_is_literal(t);
 
 	put(l, " (");
-	put(l, phrase[d->code].text);
+	put(l, failure(d));
 	if (resolved) {
 		put(l, d->code == CODE_DENIED ? " address " : ": ");
 		put(l, addr_format(&d->addr, addr));

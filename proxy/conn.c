@@ -500,7 +500,7 @@ void conn_refuse(struct conn *c, const struct decision *d)
 
 void conn_fail(struct conn *c, enum code code, int error)
 {
-	const struct decision d = { .verdict = VERDICT_ALLOW, .code = code };
+	const struct decision d = { .verdict = VERDICT_ALLOW, .code = code, .error = error };
 
 	conn_tell(c, &d);
 	if (c->state != CONN_DEAD)

@@ -215,6 +215,8 @@ static void test_parse_names_the_nearest_option(void **state)
 	(void)state;
 	assert_usage("run --alow x true", "unknown option '--alow'; did you mean --allow?");
 	assert_usage("run --resolvr=x true", "did you mean --resolver?");
+	assert_usage("run -allow x true", "did you mean --allow?");
+	assert_usage("run -timeout 5 true", "did you mean --timeout?");
 	assert_usage("run --frobnicate true", "'sbx-net run --help' lists the options");
 	assert_usage("run -x true", "unknown option '-x'");
 	assert_usage("run -qx true", "unknown option '-x'");

@@ -171,7 +171,10 @@ static void test_parse_rejects_with_advice(void **state)
 		{ "-a.com", "not a host name" },
 		{ "a-.com", "not a host name" },
 		{ "a;b", "not a host name" },
-		{ "a,b", "not a host name" },
+		{ "a,b", "repeat the option for each" },
+		{ "a.com,b.com:443", "repeat the option for each" },
+		{ "git@github.com:user/project.git", "write \"github.com:22\"" },
+		{ "git@example.com:22/x", "write \"example.com:22\"" },
 	};
 	struct pattern p = { .nports = 99, .host = { 5, "aaaaa" } };
 

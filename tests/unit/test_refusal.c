@@ -1,6 +1,7 @@
 /* The sentences of the contract, word for word. */
 #include "policy/refusal.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,6 +103,33 @@ static void test_format_every_code(void **state)
 	}
 }
 
+/* Refused, unreachable and reset call for different remedies. */
+static void test_format_says_why_a_connection_failed(void **state)
+{
+	static const struct {
+		int error;
+		const char *text;
+	} row[] = {
+		{ ECONNREFUSED, "cannot reach h.example:80 (the connection was refused: nothing "
+				"listens there)" },
+		{ ENETUNREACH, "cannot reach h.example:80 (unreachable: no way leads there)" },
+		{ ECONNRESET, "cannot reach h.example:80 (the connection was reset)" },
+		{ EIO, "cannot reach h.example:80 (the connection failed)" },
+	};
+	char out[REFUSAL_MAX];
+	struct target t = { .via = VIA_CONNECT };
+
+	(void)state;
+	assert_int_equal(target_parse_authority("h.example:80", 12, 443, &t), TARGET_OK);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const struct decision d = { .verdict = VERDICT_ALLOW,
+					    .code = CODE_CONNECT_FAILED,
+					    .error = row[i].error };
+
+		assert_string_equal(refusal_format(&t, &d, out), row[i].text);
+	}
+}
+
 static void test_format_without_port_or_host(void **state)
 {
 	struct target t = target("h.example:80");
@@ -163,6 +191,7 @@ static void test_format_longest_host(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_format_says_why_a_connection_failed),
 		cmocka_unit_test(test_format_every_code),
 		cmocka_unit_test(test_format_without_port_or_host),
 		cmocka_unit_test(test_format_escapes_and_bounds),
