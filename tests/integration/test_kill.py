@@ -73,6 +73,8 @@ class Kill(unittest.TestCase):
                               "sleep 600 & echo up; exec sleep 601"], cwd=self.work, env=env,
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         self.addCleanup(p.stdout.close)
+        self.addCleanup(p.wait)
+        self.addCleanup(p.kill)
         self.assertEqual(p.stdout.readline(), b"up\n")
         return p
 
@@ -102,7 +104,7 @@ class Kill(unittest.TestCase):
         p = self.start()
         roles = self.roles(p)
         self.assertEqual(sorted(roles), ["command", "janitor", "pid 1", "supervisor"])
-        self.assertIn(self.work + "/.bashrc", self.snapshot())
+        self.assertIn(self.work + "/.vscode", self.snapshot())
         everybody = {pid: start_of(pid) for pid in tree(p.pid)}
         self.assertGreaterEqual(len(everybody), 5)
         os.kill(roles[role], signal.SIGKILL)
@@ -110,7 +112,7 @@ class Kill(unittest.TestCase):
             os.kill(roles["command"], signal.SIGKILL)
         p.wait(LIMIT)
         self.wait_for(lambda: not any(alive(*x) for x in everybody.items()))
-        self.wait_for(lambda: self.work + "/.bashrc" not in self.snapshot())
+        self.wait_for(lambda: self.work + "/.vscode" not in self.snapshot())
         state = self.home + "/.local"
         self.assertEqual([x for x in self.snapshot() if not x.startswith(state)], before)
         self.assertEqual(mounts(self.top), [])
