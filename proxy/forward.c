@@ -379,6 +379,7 @@ static bool has_ended(const struct side *from, ssize_t n)
 static void no_response(struct conn *c)
 {
 	struct forward *f = c->forward;
+	const struct target t = c->target;
 
 	if (!f->reused || !f->repeatable || f->raw_len || f->interims) {
 		bad_gateway(c, "the server closed the connection without a response");
@@ -387,8 +388,9 @@ static void no_response(struct conn *c)
 	f->reused = f->queued = f->server_keeps = false;
 	tunnel_clear(&c->t, &c->session->proxy->pool);
 	conn_upstream_end(c, false, "eof");
+	/* A new connection is judged anew: the policy may have changed since the first. */
 	if (c->state != CONN_DEAD)
-		route_dial(c);
+		route_judge(c, &t);
 }
 
 static void send_head(struct conn *c, struct http_text head)

@@ -96,6 +96,10 @@ static bool answer_special(int fd, struct http_origin *h, const char *head)
 		(void)say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nonce");
 		return false; /* and closes, though it did not say so */
 	}
+	if (strncmp(head, "GET /drop ", 10) == 0) {
+		wait_go(h, 1);
+		return false;
+	}
 	if (strncmp(head, "GET /events ", 12) == 0) {
 		(void)say(fd, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 			      "Transfer-Encoding: chunked\r\n\r\n");
@@ -539,6 +543,36 @@ static void test_request_is_repeated_on_a_stale_connection(void **state)
 	free(h);
 }
 
+/* What is sent again needs a new connection, and that is judged by the policy of the moment. */
+static void test_a_repetition_is_judged_anew(void **state)
+{
+	for (int denied = 0; denied < 2; denied++) {
+		struct world *w = *state;
+		struct http_origin *h = http_origin_new();
+		struct origin *o = origin_start(serve, h);
+		char head[4096], body[256], pattern[64];
+		struct entry e = { .list = LIST_DENY, .pattern = pattern };
+		int fd = dial_port(w->port);
+
+		(void)snprintf(pattern, sizeof(pattern), "127.0.0.1:%u", o->port);
+		world_allow_port(w, "127.0.0.1", o->port);
+		ask_for(fd, o->port, "GET", "/", "");
+		assert_int_equal(read_response(fd, head, sizeof(head), body, sizeof(body)), 200);
+		ask_for(fd, o->port, "GET", "/drop", "");
+		while (atomic_load(&h->requests) < 2)
+			(void)usleep(1000);
+		if (denied)
+			world_call(w, world_add_job, &e);
+		atomic_store(&h->go, 1);
+		assert_int_equal(read_response(fd, head, sizeof(head), body, sizeof(body)),
+				 denied ? 403 : 502);
+		assert_int_equal(atomic_load(&o->accepts), denied ? 1 : 2);
+		close(fd);
+		origin_stop(o);
+		free(h);
+	}
+}
+
 static void test_events_are_not_held_back(void **state)
 {
 	struct world *w = *state;
@@ -808,6 +842,7 @@ int main(void)
 		T(test_response_cut_short_is_a_reset),
 		T(test_response_that_is_none_is_502),
 		T(test_request_is_repeated_on_a_stale_connection),
+		T(test_a_repetition_is_judged_anew),
 		T(test_events_are_not_held_back),
 		T(test_interim_response_passes_at_once),
 		T(test_websocket_becomes_a_tunnel),
