@@ -233,11 +233,16 @@ bool audit_is_path(const char *where)
 /* O_NONBLOCK: never waits for the other end of a named pipe. */
 int audit_open_file(const char *where, struct error *err)
 {
-	CLEANUP_CLOSE int fd =
-		open(where,
-		     O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-		     0600);
+	CLEANUP_CLOSE int fd = -1;
 	struct stat st;
+
+	if (strcmp(where, "-") == 0)
+		return error_set(err, 0,
+				 "'-' is no audit log: say fd:1 for standard output, fd:2 for "
+				 "standard error, or ./- for a file");
+	fd = open(where,
+		  O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+		  0600);
 
 	if (fd < 0 && errno == ELOOP)
 		return error_set(err, 0, "the audit log '%s' is a symbolic link", where);
