@@ -101,7 +101,7 @@ class Test(unittest.TestCase):
         time.sleep(0.3)
         t.type(b"\x1a")
         t.read_until(b"Stopped")
-        t.type(b"kill %1; wait; echo go''ne; exit\n")
+        t.type(b"kill -9 %1; wait %1; echo go''ne; exit\n")
         t.read_until(b"gone")
         self.end(t, 0)
 
