@@ -33,6 +33,7 @@
 #include "cli/memory.h"
 #include "cli/prompt_tty.h"
 #include "cli/statedir.h"
+#include "launcher/pty.h"
 #include "policy/lookalike.h"
 #include "policy/pattern.h"
 #include "proxy/audit.h"
@@ -82,6 +83,16 @@ uint64_t asking_now(void)
 
 /* ---- who is asked */
 
+/*
+ * A command that holds our terminal without the relay between could write over the question, and
+ * show another host than the one that is asked about. Then nobody is asked unless told to.
+ */
+static bool command_holds_terminal(void)
+{
+	return !pty_wanted() &&
+	       (isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO));
+}
+
 /* Whether whom the options name exists. */
 static int choose(struct asking *a, struct error *err)
 {
@@ -89,7 +100,7 @@ static int choose(struct asking *a, struct error *err)
 
 	a->who = o->ask;
 	if (o->ask == ASK_AUTO)
-		a->who = prompt_tty_possible() ? ASK_TTY : ASK_NEVER;
+		a->who = prompt_tty_possible() && !command_holds_terminal() ? ASK_TTY : ASK_NEVER;
 	if (o->strict)
 		a->who = ASK_NEVER;
 	for (size_t i = 0; i < o->rules.n; i++)
