@@ -62,8 +62,8 @@ static const struct name {
 	{ ".git", "hooks", NULL },
 	{ ".git", "config", "" },
 	/* see "Replaced from outside" */
-	{ ".git", "config.lock", NULL },
-	{ ".git", "config.worktree.lock", NULL },
+	{ ".git", "config.lock", "" },
+	{ ".git", "config.worktree.lock", "" },
 	{ ".git", "config.worktree", "" },
 	{ ".git", "commondir", ".\n" },
 	{ "", ".sbx-net", NULL },
