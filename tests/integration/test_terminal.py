@@ -101,9 +101,14 @@ class Test(unittest.TestCase):
         time.sleep(0.3)
         t.type(b"\x1a")
         t.read_until(b"Stopped")
-        t.type(b"kill -9 %1; wait %1; echo go''ne; exit\n")
-        t.read_until(b"gone")
-        self.end(t, 0)
+        t.read_until(b"ready> ")
+        t.type(b"fg\n")
+        t.read_until(b"sleep 600")
+        time.sleep(0.3)
+        t.type(b"\x03")
+        t.read_until(b"ready> ")
+        t.type(b"exit 5\n")
+        self.end(t, 5)
 
     def test_window_size_follows(self):
         t = self.start("sh", "-c", "trap 'stty size; echo resized' WINCH; echo up;"
