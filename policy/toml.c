@@ -426,6 +426,8 @@ int toml_parse(const char *text, size_t len, const char *file, toml_cb *cb, void
 			  .arg = arg,
 			  .err = err };
 
+	if (len > TOML_FILE_MAX)
+		return fail(&t, "the file is too long");
 	if (at(&t, "\xef\xbb\xbf"))
 		t.p += 3;
 	for (;;) {
