@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -174,6 +175,33 @@ static void leaf_personality(struct seccomp_asm *a)
 	seccomp_asm_errno(a, EPERM);
 }
 
+/*
+ * The core limit stays the 1 that the launcher set: only that keeps the kernel from starting a
+ * core_pattern helper outside, with the command's memory as its input (fs/coredump.c). Setting it
+ * seems to work, since many a script begins with `ulimit -c 0`. X-015.
+ */
+static void leaf_setrlimit(struct seccomp_asm *a)
+{
+	seccomp_asm_arg(a, 0);
+	seccomp_asm_ret_if_eq(a, RLIMIT_CORE, SECCOMP_RET_ERRNO);
+	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
+}
+
+/* The same; without a new value it only asks. */
+static void leaf_prlimit(struct seccomp_asm *a)
+{
+	uint16_t other;
+
+	seccomp_asm_arg(a, 1);
+	other = seccomp_asm_unless_eq(a, RLIMIT_CORE);
+	seccomp_asm_arg(a, 2);
+	seccomp_asm_ret_if_any(a, UINT32_MAX, SECCOMP_RET_ERRNO);
+	seccomp_asm_arg_high(a, 2);
+	seccomp_asm_ret_if_any(a, UINT32_MAX, SECCOMP_RET_ERRNO);
+	seccomp_asm_here(a, other);
+	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
+}
+
 /* A memfd can be executed whatever Landlock says, unless it is sealed against that. X-024. */
 static void leaf_memfd(struct seccomp_asm *a)
 {
@@ -233,6 +261,12 @@ static void leaf(struct seccomp_asm *a, enum seccomp_verdict v, const void *cont
 		break;
 	case SECCOMP_V_PERSONALITY:
 		leaf_personality(a);
+		break;
+	case SECCOMP_V_SETRLIMIT:
+		leaf_setrlimit(a);
+		break;
+	case SECCOMP_V_PRLIMIT:
+		leaf_prlimit(a);
 		break;
 	case SECCOMP_V_MEMFD:
 		leaf_memfd(a);

@@ -59,6 +59,12 @@ void seccomp_asm_arg(struct seccomp_asm *a, unsigned int i)
 	     (uint32_t)(offsetof(struct seccomp_data, args) + 8 * (size_t)i));
 }
 
+void seccomp_asm_arg_high(struct seccomp_asm *a, unsigned int i)
+{
+	emit(a, BPF_LD | BPF_W | BPF_ABS, 0, 0,
+	     (uint32_t)(offsetof(struct seccomp_data, args) + 8 * (size_t)i + 4));
+}
+
 void seccomp_asm_and(struct seccomp_asm *a, uint32_t mask)
 {
 	emit(a, BPF_ALU | BPF_AND | BPF_K, 0, 0, mask);

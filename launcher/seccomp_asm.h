@@ -32,6 +32,8 @@ enum seccomp_verdict {
 	SECCOMP_V_IOCTL,
 	SECCOMP_V_PRCTL,
 	SECCOMP_V_PERSONALITY,
+	SECCOMP_V_SETRLIMIT,
+	SECCOMP_V_PRLIMIT,
 	SECCOMP_V_MEMFD,
 	SECCOMP_V_OPEN,	       /* flags in the second argument, mode in the third */
 	SECCOMP_V_OPENAT,      /* flags in the third, mode in the fourth */
@@ -85,6 +87,9 @@ int seccomp_assemble(enum seccomp_arch arch, const uint8_t verdicts[SECCOMP_NUM_
 
 /** seccomp_asm_arg() - load the low 32 bits of argument @i, the half that the kernel looks at. */
 void seccomp_asm_arg(struct seccomp_asm *a, unsigned int i);
+
+/** seccomp_asm_arg_high() - load the high 32 bits: only for pointers, which are 64 bits wide. */
+void seccomp_asm_arg_high(struct seccomp_asm *a, unsigned int i);
 
 /** seccomp_asm_and() - mask the accumulator. */
 void seccomp_asm_and(struct seccomp_asm *a, uint32_t mask);

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -446,12 +447,48 @@ static void test_program_is_well_formed(void **state)
 	}
 }
 
+/* nothing but the launcher's limit of 1 keeps a core_pattern helper from running outside. */
+static void test_core_limit_stays(void **state)
+{
+	static const uint64_t pointers[] = { 0x1000, 0x7f0000000000ULL, 1, UINT64_MAX };
+
+	(void)state;
+	for (int arch = 0; arch < 2; arch++) {
+		const uint32_t set = (uint32_t)seccomp_rows[SECCOMP_CALL_setrlimit].nr[arch];
+		const uint32_t both = (uint32_t)seccomp_rows[SECCOMP_CALL_prlimit64].nr[arch];
+		uint64_t args[6] = { RLIMIT_CORE, 0x1000 };
+
+		assert_int_equal(ask(&program[arch], audit_arch[arch], set, args),
+				 SECCOMP_RET_ERRNO);
+		args[0] = 0xabcd00000000ULL | RLIMIT_CORE;
+		assert_int_equal(ask(&program[arch], audit_arch[arch], set, args),
+				 SECCOMP_RET_ERRNO);
+		args[0] = RLIMIT_NOFILE;
+		assert_int_equal(ask(&program[arch], audit_arch[arch], set, args),
+				 SECCOMP_RET_ALLOW);
+		for (size_t i = 0; i < ARRAY_SIZE(pointers); i++) {
+			uint64_t p[6] = { 0, RLIMIT_CORE, pointers[i] };
+
+			assert_int_equal(ask(&program[arch], audit_arch[arch], both, p),
+					 SECCOMP_RET_ERRNO);
+			p[1] = RLIMIT_NOFILE;
+			assert_int_equal(ask(&program[arch], audit_arch[arch], both, p),
+					 SECCOMP_RET_ALLOW);
+		}
+		args[0] = 0;
+		args[1] = RLIMIT_CORE;
+		args[2] = 0;
+		assert_int_equal(ask(&program[arch], audit_arch[arch], both, args),
+				 SECCOMP_RET_ALLOW);
+	}
+}
+
 /* K-24: any change of the filter has to be made here as well, on purpose. */
 static void test_program_is_the_reviewed_one(void **state)
 {
 	static const char *const reviewed[] = {
-		"179f1ebe228936913359fa998da41f4efb698990bd3aa31b3b772f00fe05a3ac",
-		"ea398dc46ed32874e24341467d89a7881f300748c6df4bad029483f927fb40e3",
+		"3056b5f254d28c03c372970ef043e941fc6049ddae1a77b5d70f71551645b4c3",
+		"ee6a1b71383180e28315519285e315a668d76ad4c78e6ec54f370a6e67f6c9ab",
 	};
 
 	(void)state;
@@ -642,6 +679,7 @@ int main(void)
 		cmocka_unit_test(test_filter_looks_at_the_low_half_of_arguments),
 		cmocka_unit_test(test_options_change_what_they_say),
 		cmocka_unit_test(test_program_is_well_formed),
+		cmocka_unit_test(test_core_limit_stays),
 		cmocka_unit_test(test_program_is_the_reviewed_one),
 		cmocka_unit_test(test_install_denies_with_the_listed_errno),
 		cmocka_unit_test(test_install_lets_programs_work),
