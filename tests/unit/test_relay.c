@@ -169,7 +169,7 @@ static void test_turn_half_close_of_the_proxy(void **state)
 static void big(int from, int to)
 {
 	char *sent = malloc(BIG), *got = malloc(BIG + 1);
-	size_t done = 0, have = 0;
+	size_t done = 0, have = 0, room;
 
 	for (size_t i = 0; i < BIG; i++)
 		sent[i] = (char)(i * 2654435761U >> 13);
@@ -179,7 +179,8 @@ static void big(int from, int to)
 		done += n > 0 ? (size_t)n : 0;
 		if (done == BIG && n > 0)
 			(void)close(from);
-		n = recv(to, got + have, i % 3 ? 1000 : BIG + 1 - have, MSG_DONTWAIT);
+		room = BIG + 1 - have;
+		n = recv(to, got + have, i % 3 && room > 1000 ? 1000 : room, MSG_DONTWAIT);
 		have += n > 0 ? (size_t)n : 0;
 		relay_turn(relay);
 	}
