@@ -30,11 +30,13 @@
 #include "cli/refusals.h"
 #include "cli/report.h"
 #include "cli/selfpath.h"
+#include "cli/stdio.h"
 #include "cli/supervisor.h"
 #include "cli/tally.h"
 #include "cli/terminal.h"
 #include "launcher/childenv.h"
 #include "launcher/launcher.h"
+#include "launcher/pty.h"
 #include "netns/netns.h"
 #include "proxy/proxy.h"
 
@@ -177,7 +179,7 @@ static int start_launcher(struct run *r, struct error *err)
 		plan.pin[i] = o->pin[i];
 	gate_plan(r->gate, &plan.net);
 	if (confine_plan(&r->confine, o, gate_layers(r->gate), files, n, &plan, err) < 0 ||
-	    terminal_start(&plan.pty, err) < 0)
+	    stdio_restrict(pty_wanted(), err) < 0 || terminal_start(&plan.pty, err) < 0)
 		return -1;
 	r->launcher = launcher_start(&plan, r->listeners, &r->nlisteners, err);
 	terminal_started();

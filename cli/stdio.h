@@ -1,0 +1,24 @@
+/*
+ * stdio.h - what the command may do with the standard descriptors that it inherits
+ */
+#ifndef CLI_STDIO_H
+#define CLI_STDIO_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+/**
+ * stdio_restrict() - narrow 0, 1 and 2 before the command inherits them
+ * @relayed: the command gets a terminal of its own, so ours is out of its reach
+ *
+ * A directory there would open the host's tree to relative paths, whatever is mounted over it
+ * inside: it is refused. A terminal that is not relayed is a terminal of another session to the
+ * command, so that reading from it stops nobody: as output it is opened anew for writing only, and
+ * as input it becomes /dev/null while we are in the background.
+ *
+ * Return: 0, or -1 with @err.
+ */
+int stdio_restrict(bool relayed, struct error *err);
+
+#endif
