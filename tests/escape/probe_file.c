@@ -174,6 +174,8 @@ struct row {
 #define WANT_IOCTL	 0
 #define WANT_PRCTL	 0
 #define WANT_PERSONALITY 0
+#define WANT_SETRLIMIT	 0
+#define WANT_PRLIMIT	 0
 #define WANT_MEMFD	 0
 #define WANT_OPEN	 0
 #define WANT_OPENAT	 0
