@@ -21,6 +21,7 @@
 #include "cli/privsock.h"
 #include "cli/selfpath.h"
 #include "cli/statedir.h"
+#include "launcher/homes.h"
 #include "launcher/workdir.h"
 #include "proxy/audit.h"
 
@@ -150,9 +151,24 @@ static bool unix_sockets(const struct run_options *o, struct layers *layers)
 static int check_workdir(const struct launcher_plan *plan, struct error *err)
 {
 	CLEANUP_FREE char *program = selfpath();
-	const struct workdir_context context = { .home = statedir_home(), .program = program };
+	struct homes homes;
+	int rc = 0;
 
-	return plan->fs == FS_WORKSPACE ? workdir_check(plan->cwd, &context, err) : 0;
+	if (plan->fs != FS_WORKSPACE)
+		return 0;
+	homes_find(&homes);
+	for (size_t i = 0; rc == 0 && i < homes.n; i++) {
+		const struct workdir_context context = { .home = homes.v[i], .program = program };
+
+		rc = workdir_check(plan->cwd, &context, err);
+	}
+	if (homes.n == 0)
+		rc = error_set(
+			err, 0,
+			"your home directory is unknown, so its credentials cannot be hidden; "
+			"set HOME");
+	homes_clear(&homes);
+	return rc;
 }
 
 int confine_plan(struct confine *c, const struct run_options *o, struct layers *layers,

@@ -84,7 +84,7 @@ struct reports *reports_open(const char *const *v, size_t n, struct error *err)
 			continue;
 		r->fd[r->n] = open(file,
 				   O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK |
-					   (find(v[r->n])->append ? O_APPEND : 0),
+					   O_NOFOLLOW | (find(v[r->n])->append ? O_APPEND : 0),
 				   0666);
 		if (r->fd[r->n] < 0) {
 			(void)error_set(err, errno, "cannot write the report '%s'", file);

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "launcher/credentials.h"
+#include "launcher/homes.h"
 #include "launcher/landlock.h"
 
 /* Temporary directories: names that anybody can guess, other users' files and sockets. */
@@ -118,13 +119,12 @@ static int add_private_path(struct mountplan *p, const char *path, struct error 
 	return add_hidden(p, path, true, err);
 }
 
-static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan, struct error *err)
+/* Credentials and what is ours, by one home directory; NULL for what lies in none. */
+static int add_home_hidden(struct mountplan *p, const struct launcher_plan *plan, const char *home,
+			   struct error *err)
 {
-	const char *home = getenv("HOME");
 	uid_t uid = geteuid();
 
-	if (home && home[0] != '/')
-		home = NULL;
 	for (size_t i = 0; plan->fs != FS_OFF && i < credentials_count(); i++) {
 		CLEANUP_FREE char *path = credentials_path(i, home, uid);
 
@@ -137,6 +137,22 @@ static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan,
 		if (path && add_hidden(p, path, false, err))
 			return -1;
 	}
+	return 0;
+}
+
+static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan, struct error *err)
+{
+	struct homes homes;
+	int rc = 0;
+
+	homes_find(&homes);
+	for (size_t i = 0; rc == 0 && i < homes.n; i++)
+		rc = add_home_hidden(p, plan, homes.v[i], err);
+	if (rc == 0 && homes.n == 0)
+		rc = add_home_hidden(p, plan, NULL, err);
+	homes_clear(&homes);
+	if (rc < 0)
+		return -1;
 	for (size_t i = 0; i < plan->deny_read.n; i++)
 		if (add_hidden(p, plan->deny_read.v[i], true, err))
 			return -1;

@@ -44,6 +44,7 @@
 #include "base/fd.h"
 #include "base/xalloc.h"
 #include "launcher/credentials.h"
+#include "launcher/homes.h"
 #include "launcher/mountplan.h"
 
 #define LOCK_ATTEMPTS	 100 /* of 10 ms: another run may just be tidying up */
@@ -383,13 +384,12 @@ static void add_root(struct protect *p, const char *path)
 }
 
 /* What shells and git obey in the home directory, should it lie in a root. */
-static int protect_home(struct protect *p, struct error *err)
+static int protect_home(struct protect *p, const char *home, struct error *err)
 {
-	const char *home = getenv("HOME");
 	char path[PATH_MAX];
 	int dir;
 
-	if (!home || home[0] != '/' || !realpath(home, path) || !root_of(p, path))
+	if (!realpath(home, path) || !root_of(p, path))
 		return 0;
 	dir = keep_dir(p, home, path);
 	if (dir < 0)
@@ -645,16 +645,17 @@ static int protect_link(struct protect *p, const char *dir, const char *name, st
 }
 
 /* Whatever the mode and the grants: a run must not write what it, or the next one, obeys. */
-static int protect_ours(struct protect *p, const struct launcher_plan *plan, struct error *err)
+static int protect_ours(struct protect *p, const struct launcher_plan *plan,
+			const struct homes *homes, struct error *err)
 {
-	const char *home = getenv("HOME");
-
-	if (home && home[0] != '/')
-		home = NULL;
 	for (size_t i = 0; p->nroots > 0 && i < credentials_own_count(); i++) {
-		CLEANUP_FREE char *path = credentials_own(i, home);
+		CLEANUP_FREE char *first = credentials_own(i, homes->n ? homes->v[0] : NULL);
+		CLEANUP_FREE char *second = homes->n > 1 ? credentials_own(i, homes->v[1]) : NULL;
 
-		if (path && protect_own(p, path, true, true, err))
+		if (first && protect_own(p, first, true, true, err))
+			return -1;
+		if (second && (!first || strcmp(first, second) != 0) &&
+		    protect_own(p, second, true, true, err))
 			return -1;
 	}
 	for (size_t i = 0; p->nroots > 0 && i < plan->private_paths.n; i++)
@@ -673,7 +674,8 @@ static void find_roots(struct protect *p, const struct launcher_plan *plan)
 		add_root(p, plan->write.v[i]);
 }
 
-static int prepare(struct protect *p, const struct launcher_plan *plan, struct error *err)
+static int prepare(struct protect *p, const struct launcher_plan *plan, const struct homes *homes,
+		   struct error *err)
 {
 	find_roots(p, plan);
 	if (plan->fs == FS_WORKSPACE && protect_root(p, plan->cwd, err))
@@ -681,21 +683,27 @@ static int prepare(struct protect *p, const struct launcher_plan *plan, struct e
 	for (size_t i = 0; plan->fs != FS_OFF && i < plan->write.n; i++)
 		if (protect_root(p, plan->write.v[i], err))
 			return -1;
-	if (plan->fs != FS_OFF && protect_home(p, err))
-		return -1;
+	for (size_t i = 0; plan->fs != FS_OFF && i < homes->n; i++)
+		if (protect_home(p, homes->v[i], err))
+			return -1;
 	protect_program(p);
 	p->first_denied = p->npaths;
 	for (size_t i = 0; i < plan->deny_write.n; i++)
 		if (protect_denied(p, plan->deny_write.v[i], err))
 			return -1;
-	return protect_ours(p, plan, err);
+	return protect_ours(p, plan, homes, err);
 }
 
 int protect_prepare(const struct launcher_plan *plan, struct protect *out, struct error *err)
 {
 	struct protect p = { 0 };
+	struct homes homes;
+	int rc;
 
-	if (prepare(&p, plan, err)) {
+	homes_find(&homes);
+	rc = prepare(&p, plan, &homes, err);
+	homes_clear(&homes);
+	if (rc < 0) {
 		protect_remove(&p);
 		protect_clear(&p);
 		return -1;
