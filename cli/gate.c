@@ -9,6 +9,7 @@
 #include "base/xalloc.h"
 #include "cli/asking.h"
 #include "cli/capture.h"
+#include "cli/filemark.h"
 #include "cli/forwards.h"
 #include "cli/hostaddrs.h"
 #include "cli/layers.h"
@@ -41,6 +42,7 @@ struct gate {
 	struct reload *reload;
 	char **files;
 	size_t nfiles;
+	struct filemark *marks;
 	struct timespec since; /* before the files were read */
 };
 
@@ -110,6 +112,7 @@ void gate_free(struct gate *g)
 	refusals_free(g->refusals);
 	namebudget_free(g->names);
 	upstreams_free(g->upstreams);
+	filemark_free(g->marks);
 	rules_clear(&g->rules);
 	for (size_t i = 0; i < g->nfiles; i++)
 		free(g->files[i]);
@@ -240,8 +243,15 @@ int gate_read_again(struct gate *g, struct error *err)
 {
 	struct rules next, old = g->rules;
 
+	if (g->marks && filemark_check(g->marks, err) < 0)
+		return -1;
 	if (rules_load(&next, g->options, g->cwd, err) < 0)
 		return -1;
+	/* Once more: what has been read is then what was locked. */
+	if (g->marks && filemark_check(g->marks, err) < 0) {
+		rules_clear(&next);
+		return -1;
+	}
 	if (g->asking)
 		asking_apply(g->asking, next.policy, next.layers);
 	g->rules = next;
@@ -263,6 +273,12 @@ static void reload_policy(void *arg)
 
 	if (gate_read_again(arg, &err) < 0)
 		log_warn("reload: %s; the policy stays as it was", err.msg);
+}
+
+void gate_guard(struct gate *g, const char *const *roots, size_t n)
+{
+	filemark_free(g->marks);
+	g->marks = filemark_new((const char *const *)g->files, g->nfiles, roots, n);
 }
 
 const char *const *gate_files(const struct gate *g, size_t *n)

@@ -87,6 +87,12 @@ int gate_resolvers(struct gate *g, const char *const **out, struct error *err);
 /** gate_captures() - whether programs that know no proxy are served. */
 bool gate_captures(const struct gate *g);
 
+/**
+ * gate_guard() - the command may write beneath these roots: a policy file there that is replaced
+ * during the run is not read again (filemark.h)
+ */
+void gate_guard(struct gate *g, const char *const *roots, size_t n);
+
 /** gate_files() - every file that a reload reads, present or not; owned by the gate. */
 const char *const *gate_files(const struct gate *g, size_t *n);
 

@@ -158,6 +158,21 @@ static int build_env(struct run *r, struct error *err)
 	return r->env ? 0 : -1;
 }
 
+/* Where the command may write, policy files are read again only while they are locked. */
+static void guard_files(struct run *r, const struct launcher_plan *plan)
+{
+	CLEANUP_FREE const char **roots = xcalloc(plan->write.n + 1, sizeof(*roots));
+	size_t n = 0;
+
+	for (; n < plan->write.n; n++)
+		roots[n] = plan->write.v[n];
+	if (plan->fs == FS_OFF)
+		roots[n++] = "/";
+	else if (plan->fs == FS_WORKSPACE)
+		roots[n++] = plan->cwd;
+	gate_guard(r->gate, roots, n);
+}
+
 /* An interactive command gets a terminal of its own, once nothing more can fail cheaply. */
 static int start_launcher(struct run *r, struct error *err)
 {
@@ -181,6 +196,7 @@ static int start_launcher(struct run *r, struct error *err)
 	if (confine_plan(&r->confine, o, gate_layers(r->gate), files, n, &plan, err) < 0 ||
 	    stdio_restrict(pty_wanted(), err) < 0 || terminal_start(&plan.pty, err) < 0)
 		return -1;
+	guard_files(r, &plan);
 	r->launcher = launcher_start(&plan, r->listeners, &r->nlisteners, err);
 	terminal_started();
 	return r->launcher ? 0 : -1;

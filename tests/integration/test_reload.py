@@ -40,8 +40,12 @@ for line in sys.stdin:
 
 
 class Reload(WorldCase):
+    path = None
+
     def start(self, settings, *options):
-        self.path = self.w.path("ws", "live.json")
+        os.makedirs(self.w.path("pol"), exist_ok=True)
+        os.chmod(self.w.path("pol"), 0o755)
+        self.path = self.path or self.w.path("pol", "live.json")
         self.put(settings)
         self.proc = self.w.popen(
             self.w.sbx_argv(["-v", "-p", self.path, *options], ["/usr/bin/python3", "-c", COMMAND]),
@@ -106,6 +110,25 @@ class Reload(WorldCase):
         self.change({"allowedDomains": []}, 3)  # an empty list denies all
         self.assertEqual((self.ask("good.example"), self.ask("other.example")), ("403", "403"))
         self.change({"allowedDomains": ["good.example"]}, 4)
+        self.assertEqual(self.ask("good.example"), "200")
+
+    def test_replaced_where_the_command_can_write_is_not_read_again(self):
+        """The lock goes with the file that was renamed over; the command could write the new one."""
+        self.path = self.w.path("ws", "guarded.json")
+        self.addCleanup(os.remove, self.path)
+        self.start({"allowedDomains": ["good.example"]})
+        self.put({"allowedDomains": ["good.example", "evil.example"]})
+        self.wait_for("is another file now")
+        self.assertEqual(self.ask("evil.example"), "403")
+
+    def test_changed_in_place_where_the_command_can_write_is_read_again(self):
+        self.path = self.w.path("ws", "inplace.json")
+        self.addCleanup(os.remove, self.path)
+        self.start({"allowedDomains": ["other.example"]})
+        self.assertEqual(self.ask("good.example"), "403")
+        with open(self.path, "w", encoding="utf-8") as f:
+            f.write('{"network": {"allowedDomains": ["good.example"]}}')
+        self.wait_for("reload: 1 allowed")
         self.assertEqual(self.ask("good.example"), "200")
 
     def test_broken_file_keeps_the_policy(self):
