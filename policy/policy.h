@@ -6,7 +6,7 @@
  *  1. not canonical, or this machine, loopback, metadata by name or literal: DENY, unless that
  *     very address is listed
  *  2. denied: DENY, whatever allows it; not within the session's bounds, where it has some: DENY
- *  3. allowed: ALLOW
+ *  3. allowed: ALLOW; by the run's own list (--only) where there is one, else by the allow list
  *  4. --only: anything else is DENY
  *  5. strict: DENY
  *  6. remembered answers
@@ -19,8 +19,7 @@
  *    ::1 to themselves only, and are opened by those, too
  *  - private, special: the address, or a block of /8 (IPv6: /7) or longer; for private ones also
  *    LIST_PRIVATE for the name, or a person's yes to the literal
- * A name, a wildcard and "*" open none of them; "*" opens names and public literals. Strict mode
- * locks the run's own list. Deny entries: *.host covers host too; an address that embeds a denied
+ * A name, a wildcard and "*" open none of them; "*" opens names and public literals. Deny entries: *.host covers host too; an address that embeds a denied
  * IPv4 address is denied.
  */
 #ifndef POLICY_POLICY_H

@@ -77,7 +77,7 @@ static bool opens_addr(const struct model *m, const struct addr *a, uint16_t por
 		       unsigned bits)
 {
 	return lists_addr(m, LIST_ALLOW, a, port, exact, bits) ||
-	       (!m->strict && lists_addr(m, LIST_ONLY, a, port, exact, bits));
+	       lists_addr(m, LIST_ONLY, a, port, exact, bits);
 }
 
 static bool lists_target(const struct model *m, enum list list, const struct target *t)
@@ -119,8 +119,8 @@ static bool class_is_open(const struct model *m, const struct addr *a, uint16_t 
 
 static void check_decide(const struct model *m, const struct target *t, struct decision *d)
 {
-	bool listed =
-		lists_target(m, LIST_ALLOW, t) || (!m->strict && lists_target(m, LIST_ONLY, t));
+	/* The run's own list, where there is one, stands in the place of the allow list. */
+	bool listed = lists_target(m, m->n[LIST_ONLY] ? LIST_ONLY : LIST_ALLOW, t);
 	enum addr_class class = target_is_literal(t) ? addr_classify(&t->addr) : ADDR_PUBLIC;
 
 	policy_decide(m->policy, t, d);
