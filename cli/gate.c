@@ -312,11 +312,10 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 	return 0;
 }
 
-int gate_watch(struct gate *g, const struct outside *outside, struct error *err)
+void gate_watch(struct gate *g, const struct outside *outside)
 {
 	g->reload = reload_new(outside->base, (const char *const *)g->files, g->nfiles, &g->since,
-			       reload_policy, g, err);
-	return g->reload ? 0 : -1;
+			       reload_policy, g);
 }
 
 /* Gives one listener of the namespace to the part that serves it. */

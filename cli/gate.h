@@ -61,8 +61,8 @@ const struct policy *const *gate_policy(const struct gate *g);
  */
 int gate_open(struct gate *g, const struct outside *outside, unsigned number, struct error *err);
 
-/** gate_watch() - read the policy again when one of its files has changed. 0, or -1 with @err. */
-int gate_watch(struct gate *g, const struct outside *outside, struct error *err);
+/** gate_watch() - read the policy again when one of its files has changed. */
+void gate_watch(struct gate *g, const struct outside *outside);
 
 /** gate_read_again() - read the policy again now; if it is broken it stays as it was: -1. */
 int gate_read_again(struct gate *g, struct error *err);

@@ -7,8 +7,6 @@
 #include <stddef.h>
 #include <time.h>
 
-#include "base/error.h"
-
 struct event_base;
 struct reload;
 
@@ -17,17 +15,14 @@ typedef void reload_cb(void *arg);
 
 /**
  * reload_new() - watch files
- * @paths, @n: files to watch, which need not exist yet; the directories that they are in are
- *             watched too, so that a file that is replaced by rename is seen
+ * @paths, @n: files to watch, which need not exist yet
  * @since: reload_now() before the files were read: what has changed after that, before the watch
  *         stood, is read again at once
  *
- * A directory that does not exist is not watched. Return: to be freed by reload_free(); NULL with
- * @err.
+ * Return: to be freed by reload_free().
  */
 struct reload *reload_new(struct event_base *base, const char *const *paths, size_t n,
-			  const struct timespec *since, reload_cb *cb, void *arg,
-			  struct error *err);
+			  const struct timespec *since, reload_cb *cb, void *arg);
 
 /** reload_now() - the clock by which files are stamped. */
 struct timespec reload_now(void);

@@ -294,9 +294,9 @@ static int prepare(struct run *r, struct error *err)
 	if (r->options.audit &&
 	    outside_audit(&r->outside, r->options.audit, r->options.audit_chain, err) < 0)
 		return -1;
-	if (open_asking(r, err) < 0 || gate_open(r->gate, &r->outside, 0, err) < 0 ||
-	    gate_watch(r->gate, &r->outside, err) < 0)
+	if (open_asking(r, err) < 0 || gate_open(r->gate, &r->outside, 0, err) < 0)
 		return -1;
+	gate_watch(r->gate, &r->outside);
 	if (gate_serve(r->gate, r->listeners, r->nlisteners, err) < 0)
 		return -1;
 	if (r->options.npublishes > 0 &&

@@ -207,9 +207,7 @@ static int prepare(struct serve *s, struct error *err)
 	if (open_sockets(s, err) < 0)
 		return -1;
 	files = gate_files(s->gate, &n);
-	s->reload = reload_new(s->outside.base, files, n, &s->since, reload_all, s, err);
-	if (!s->reload)
-		return -1;
+	s->reload = reload_new(s->outside.base, files, n, &s->since, reload_all, s);
 	s->notify = systemd_notify_open();
 	watch_signals(s);
 	return lockdown_enter(
