@@ -136,10 +136,14 @@ static int set_up(struct init *in, struct error *err)
 	return give_up_privileges(err);
 }
 
-/* Pid 1 keeps the socket and the signal descriptor; 0, 1 and 2 lead to /dev/null. */
+/*
+ * Pid 1 keeps the socket and the signal descriptor; 0, 1 and 2 lead to /dev/null. It keeps the
+ * command's terminal open, too: a command may close its last descriptor of it before it exits (cat
+ * does), and the relay, which then sees the end, would hang up the terminal under its feet.
+ */
 static int let_go(const struct init *in, int sigfd, struct error *err)
 {
-	const int keep[] = { in->sock, in->status, sigfd };
+	const int keep[] = { in->sock, in->status, sigfd, in->tty };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0)
