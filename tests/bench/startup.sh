@@ -9,11 +9,11 @@ set -eu
 sbx=$(command -v "${SBX_NET:-sbx-net}") || { echo "startup.sh: set SBX_NET" >&2; exit 1; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-mkdir -m 777 "$dir/ws"
+mkdir -m 777 "$dir/ws" "$dir/home"
 chmod 755 "$dir"
 cp "$sbx" "$dir/sbx-net"
 chmod 755 "$dir/sbx-net"
-HOME="$dir/ws" RUNS="${1:-100}" SBX="$dir/sbx-net" python3 - <<'EOF2'
+HOME="$dir/home" WS="$dir/ws" RUNS="${1:-100}" SBX="$dir/sbx-net" python3 - <<'EOF2'
 import json
 import os
 import shutil
@@ -23,7 +23,7 @@ import tempfile
 import time
 
 sbx, runs = os.environ["SBX"], int(os.environ["RUNS"])
-os.chdir(os.environ["HOME"])
+os.chdir(os.environ["WS"])
 if os.environ.get("SBX_BENCH_UID"):
     uid = int(os.environ["SBX_BENCH_UID"])
     os.setgroups([])
