@@ -80,9 +80,9 @@ static char **build_with(const char *const *parent, const char *const *wanted, s
 static void test_build_leads_caches_to_where_they_can_be_written(void **state)
 {
 	static const char *const parent[] = { "HOME=/home/u", "GOCACHE=/home/u/gocache", NULL };
-	static const char *const moved[] = { "HOME=/home/u", "XDG_CACHE_HOME=/work/c",
-					     "GOPATH=/work/go", "GOCACHE=/work/gocache", NULL };
-	static const char *const work[] = { "/tmp", "/work/" };
+	static const char *const moved[] = { "HOME=/home/u", "XDG_CACHE_HOME=/srv/w/c",
+					     "GOPATH=/srv/w/go", "GOCACHE=/srv/w/gocache", NULL };
+	static const char *const work[] = { "/tmp", "/srv/w/" };
 	static const char *const granted[] = { "/tmp", "/home/u/.npm", "/home/u/.cache" };
 	static const char *const home[] = { "/home/u" };
 	static const char *const near[] = { "/home/u/.npm2", "/home/u/.np" };
@@ -109,8 +109,8 @@ static void test_build_leads_caches_to_where_they_can_be_written(void **state)
 	assert_string_equal(get(env, "npm_config_cache"), "/tmp/cache/npm");
 	childenv_free(env);
 	env = build_with(moved, NULL, 0, work, 2);
-	assert_string_equal(get(env, "XDG_CACHE_HOME"), "/work/c");
-	assert_string_equal(get(env, "GOCACHE"), "/work/gocache");
+	assert_string_equal(get(env, "XDG_CACHE_HOME"), "/srv/w/c");
+	assert_string_equal(get(env, "GOCACHE"), "/srv/w/gocache");
 	assert_null(get(env, "GOMODCACHE"));
 	childenv_free(env);
 	env = build_with(parent, wanted, 2, work, 2); /* what is named passes as it is */
