@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 
 /* One file: what it was; no device and inode when it was not there. */
@@ -44,9 +45,7 @@ static bool is_beneath(const char *path, const char *root)
 /* The real directory of a file that need not exist; false if that does not exist either. */
 static bool real_dir(const char *path, char out[PATH_MAX])
 {
-	const char *slash = strrchr(path, '/');
-	CLEANUP_FREE char *dir =
-		slash ? xstrndup(path, slash == path ? 1 : (size_t)(slash - path)) : xstrdup(".");
+	CLEANUP_FREE char *dir = path_dir(path);
 
 	return realpath(dir, out) != NULL;
 }

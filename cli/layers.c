@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "cli/statedir.h"
 #include "cli/trust.h"
@@ -39,16 +40,6 @@ static void on_warning(void *arg, const char *file, unsigned line, const char *t
 {
 	(void)arg;
 	log_warn("%s:%u: %s", file, line, text);
-}
-
-/* The directory part of a path, which the caller frees. */
-static char *dir_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	if (!slash)
-		return xstrdup(".");
-	return slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
 }
 
 /* The managed file binds everybody, so nobody but root may have written it. */
@@ -238,7 +229,7 @@ static int load_all(struct layers *l, const struct run_options *o, const char *c
 		user = xasprintf("%s/.config/sbx-net/settings.json", home);
 	else
 		return 0;
-	user_dir = dir_of(user);
+	user_dir = path_dir(user);
 	return load(l, LAYER_USER, user, home ? home : user_dir, false, o, err);
 }
 

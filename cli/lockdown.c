@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "cli/statedir.h"
 #include "launcher/landlock.h"
@@ -31,16 +32,6 @@ static const struct landlock_grant fixed[] = {
 	{ "/usr/share/zoneinfo", READ },
 };
 
-/* The directory of a file, which the caller frees: a file may be replaced by another. */
-static char *dir_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	if (!slash)
-		return xstrdup(".");
-	return xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
-}
-
 static int build(const struct lockdown_plan *plan, const struct landlock_rights *rights,
 		 struct error *err)
 {
@@ -52,7 +43,7 @@ static int build(const struct lockdown_plan *plan, const struct landlock_rights 
 
 	memcpy(v, fixed, sizeof(fixed));
 	for (size_t i = 0; i < plan->nfiles; i++) {
-		paths[npaths] = dir_of(plan->files[i]);
+		paths[npaths] = path_dir(plan->files[i]);
 		v[count++] = (struct landlock_grant){ paths[npaths++], READ };
 	}
 	for (size_t i = 0; i < plan->ntidy; i++) {

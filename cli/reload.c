@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cleanup.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 
 #define LOOK_MS	  250
@@ -101,15 +103,11 @@ static void settle_cb(evutil_socket_t fd, short what, void *arg)
 /* The time of the directory that a file is in: a file that is gone has left its time there. */
 static struct timespec left_at(const char *path)
 {
-	char *dir = xstrdup(path);
-	char *slash = strrchr(dir, '/');
+	CLEANUP_FREE char *dir = path_dir(path);
 	struct stat st;
 
-	if (slash)
-		slash[slash == dir] = '\0';
-	if (stat(slash ? dir : ".", &st) < 0)
+	if (stat(dir, &st) < 0)
 		memset(&st, 0, sizeof(st));
-	free(dir);
 	return st.st_ctim;
 }
 

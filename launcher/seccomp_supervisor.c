@@ -43,8 +43,7 @@ static const uint16_t allowed[] = {
 	C(open), C(openat), C(stat), C(fstat), C(lstat), C(newfstatat), C(statx), C(access),
 	C(faccessat), C(faccessat2), C(readlink), C(readlinkat), C(getdents64), C(rename),
 	C(renameat), C(renameat2), C(unlink), C(unlinkat), C(mkdir), C(mkdirat), C(rmdir),
-	C(fstatfs), C(umask), C(getcwd), C(inotify_init1), C(inotify_add_watch),
-	C(inotify_rm_watch),
+	C(fstatfs), C(umask), C(getcwd),
 	/* time */
 	C(clock_gettime), C(clock_getres), C(clock_nanosleep), C(nanosleep), C(gettimeofday),
 	C(time), C(times), C(alarm), C(setitimer), C(getitimer),
