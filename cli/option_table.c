@@ -16,7 +16,7 @@
 #include "base/reader.h"
 #include "base/xalloc.h"
 #include "cli/allowfrom.h"
-#include "cli/report.h"
+#include "cli/report/report.h"
 #include "proxy/upstream.h"
 
 #define TIMEOUT_MAX_S	  (10UL * 365 * 24 * 60 * 60) /* ten years: no run is meant to be longer */

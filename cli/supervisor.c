@@ -26,7 +26,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/xalloc.h"
-#include "cli/asking.h"
+#include "cli/ask/asking.h"
 #include "cli/reload.h"
 #include "cli/terminal.h"
 #include "launcher/launcher.h"

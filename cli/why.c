@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/commands.h"
-#include "cli/memory.h"
+#include "cli/ask/memory.h"
 #include "cli/rules.h"
 #include "launcher/launcher.h"
 #include "policy/grant.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/attach_message.h"
+#include "cli/serve/attach_message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

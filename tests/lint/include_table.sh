@@ -87,7 +87,7 @@ check() {
 dirs='base policy netns launcher dns proxy cli'
 cd "$root" || exit 1
 # shellcheck disable=SC2086 # a list
-files=$(for d in $dirs; do ls $d/*.[ch]; done)
+files=$(for d in $dirs; do find "$d" -name "*.[ch]" | sort; done)
 [ "$(wc -w <<<"$files")" -gt 20 ] || fail "found too few files: $files"
 
 # shellcheck disable=SC2086

@@ -1,5 +1,5 @@
 /* Lines of control.sock: there and back, and nothing that is not understood. */
-#include "cli/attach_message.h"
+#include "cli/serve/attach_message.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

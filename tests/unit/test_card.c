@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "cli/card.h"
+#include "cli/ask/card.h"
 
 static struct question sample(void)
 {

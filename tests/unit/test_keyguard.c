@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "cli/keyguard.h"
+#include "cli/ask/keyguard.h"
 
 static size_t feed(struct keyguard *g, const char *text, uint64_t now)
 {

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "cli/keys.h"
+#include "cli/ask/keys.h"
 
 /* Types @text; the number of keys until there was an answer, 0 if there was none. */
 static size_t type(const char *text, bool can_widen, struct prompt_answer *out)

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "cli/memory.h"
+#include "cli/ask/memory.h"
 
 static char dir[] = "/tmp/test_memory.XXXXXX";
 

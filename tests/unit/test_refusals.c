@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "cli/refusals.h"
+#include "cli/report/refusals.h"
 
 static struct target named(const char *authority)
 {

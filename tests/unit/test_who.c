@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "cli/who.h"
+#include "cli/ask/who.h"
 
 /* A connection over loopback; the client's end is passed to a child, which alone keeps it. */
 struct world {

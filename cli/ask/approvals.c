@@ -1,0 +1,468 @@
+/*
+ * approvals.c - `sbx-net approvals`: the questions of runs, live, answered in two keys
+ *
+ * Theory of operation: the client connects to every control socket (or to that of --session) and
+ * subscribes. At a terminal it shows the oldest question as the run's own terminal would, and
+ * answers; otherwise, and with --follow when nothing is open, it prints what happens. It reads and
+ * writes without libevent: a handful of sockets and a keyboard in one poll(2).
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "cli/ask/asking.h"
+#include "cli/ask/card.h"
+#include "cli/commands.h"
+#include "cli/ask/control.h"
+#include "cli/ask/keyguard.h"
+#include "cli/ask/keys.h"
+#include "launcher/launcher.h"
+#include "policy/question.h"
+
+#define RUNS_MAX      32
+#define QUESTIONS_MAX 64
+#define BUFFER_MAX    (2 * QUESTION_LINE_MAX)
+#define RESCAN_MS     1000
+#define EXIT_NO_RUN   1
+
+/* A run that we are connected to. */
+struct run {
+	int fd;
+	char name[64];
+	size_t len;
+	char buf[BUFFER_MAX];
+};
+
+/* An open question of a run. */
+struct open {
+	struct run *run;
+	struct question q;
+};
+
+struct approvals {
+	bool follow, tty, raw;
+	const char *session;
+	struct run *run[RUNS_MAX];
+	size_t nruns;
+	struct open open[QUESTIONS_MAX];
+	size_t nopen;
+	struct keyguard guard;
+	struct keys keys;
+	unsigned lines;
+	struct termios saved;
+};
+
+static volatile sig_atomic_t ended, resized;
+
+static void on_end(int sig)
+{
+	ended = sig;
+}
+
+static void on_winch(int sig)
+{
+	(void)sig;
+	resized = 1;
+}
+
+/* ---- the screen */
+
+static void raw_mode(struct approvals *a, bool on)
+{
+	struct termios mine = a->saved;
+
+	if (!a->tty || a->raw == on)
+		return;
+	mine.c_lflag &= (tcflag_t) ~(ICANON | ECHO);
+	mine.c_cc[VMIN] = 1;
+	mine.c_cc[VTIME] = 0;
+	(void)tcsetattr(STDIN_FILENO, TCSANOW, on ? &mine : &a->saved);
+	a->raw = on;
+}
+
+static void erase(struct approvals *a)
+{
+	struct card_style style = card_style(STDOUT_FILENO);
+
+	if (a->lines > 1 && style.colour)
+		printf("\r\033[%uA\033[J", a->lines - 1);
+	else if (a->lines)
+		printf("\r\n");
+	a->lines = 0;
+}
+
+static void draw(struct approvals *a, bool fresh)
+{
+	struct card_style style = card_style(STDOUT_FILENO);
+	char text[CARD_MAX];
+
+	if (!a->tty || a->nopen == 0)
+		return;
+	erase(a);
+	a->lines = card_format(&a->open[0].q, &style, a->nopen - 1, text);
+	(void)fputs(text, stdout);
+	(void)fflush(stdout);
+	if (fresh) /* what was typed for something else is no answer */
+		(void)tcflush(STDIN_FILENO, TCIFLUSH);
+	card_input(&a->open[0].q, &style, asking_now(), &a->keys, text);
+	(void)fputs(text, stdout);
+	(void)fflush(stdout);
+}
+
+/* A line above the card. */
+static void __attribute__((format(printf, 2, 3))) say(struct approvals *a, const char *fmt, ...)
+{
+	va_list ap;
+
+	erase(a);
+	va_start(ap, fmt);
+	(void)vprintf(fmt, ap);
+	va_end(ap);
+	(void)fputs("\r\n", stdout);
+	(void)fflush(stdout);
+}
+
+/* ---- questions */
+
+static void remove_open(struct approvals *a, size_t i)
+{
+	memmove(&a->open[i], &a->open[i + 1], (a->nopen - i - 1) * sizeof(a->open[0]));
+	a->nopen--;
+	if (i == 0)
+		a->keys = (struct keys){ .verdict = false };
+}
+
+static size_t find_open(const struct approvals *a, const struct run *r, uint64_t id)
+{
+	size_t i = 0;
+
+	while (i < a->nopen && (a->open[i].run != r || a->open[i].q.id != id))
+		i++;
+	return i;
+}
+
+static void question_opened(struct approvals *a, struct run *r, const struct question *q)
+{
+	size_t i = find_open(a, r, q->id);
+
+	if (i == QUESTIONS_MAX)
+		return;
+	a->open[i] = (struct open){ .run = r, .q = *q };
+	if (i < a->nopen)
+		return;
+	a->nopen++;
+	if (!a->tty)
+		printf("%s %llu %s (%s; %s)\n", r->name, (unsigned long long)q->id, q->target,
+		       q->program[0] ? q->program : "a program", q->command);
+	draw(a, a->nopen == 1);
+}
+
+static void question_closed(struct approvals *a, struct run *r, uint64_t id, const char *text)
+{
+	size_t i = find_open(a, r, id);
+
+	if (i == a->nopen)
+		return;
+	say(a, "%s", text);
+	remove_open(a, i);
+	draw(a, i == 0);
+}
+
+static void handle(struct approvals *a, struct run *r, const char *line, size_t n)
+{
+	char text[QUESTION_TEXT_MAX];
+	struct question q;
+	size_t i;
+
+	switch (question_parse_event(line, n, asking_now(), &q, text)) {
+	case QUESTION_EV_OPEN:
+		question_opened(a, r, &q);
+		break;
+	case QUESTION_EV_CHANGED:
+		i = find_open(a, r, q.id);
+		if (i == a->nopen)
+			break;
+		a->open[i].q.waiting = q.waiting;
+		draw(a, false);
+		break;
+	case QUESTION_EV_CLOSED:
+		question_closed(a, r, q.id, text);
+		break;
+	case QUESTION_EV_REPLY:
+		if (text[0])
+			say(a, "%s", text);
+		draw(a, false);
+		break;
+	case QUESTION_EV_HELLO:
+	case QUESTION_EV_OTHER:
+		break;
+	}
+}
+
+/* ---- runs */
+
+static bool has_run(const struct approvals *a, const char *name)
+{
+	for (size_t i = 0; i < a->nruns; i++)
+		if (strcmp(a->run[i]->name, name) == 0)
+			return true;
+	return false;
+}
+
+static void join(struct approvals *a, int dir, const char *file, size_t len)
+{
+	static const char subscribe[] = "{\"op\":\"subscribe\"}\n";
+	struct run *r;
+	int fd;
+
+	if (a->nruns == RUNS_MAX || len >= sizeof(r->name))
+		return;
+	fd = control_connect(dir, file);
+	if (fd < 0)
+		return;
+	r = xcalloc(1, sizeof(*r));
+	r->fd = fd;
+	memcpy(r->name, file, len);
+	if (fd_write_all(fd, subscribe, sizeof(subscribe) - 1) < 0) {
+		(void)close(fd);
+		free(r);
+		return;
+	}
+	a->run[a->nruns++] = r;
+}
+
+/* Connects to what is new in the directory. */
+static void scan(struct approvals *a)
+{
+	struct error err;
+	int dir = control_dir(false, &err);
+	int copy = dir < 0 ? -1 : openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	const struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		size_t n = strlen(e->d_name), m = strlen(CONTROL_SUFFIX);
+		CLEANUP_FREE char *name = NULL;
+
+		if (e->d_name[0] == '.' || n <= m || strcmp(e->d_name + n - m, CONTROL_SUFFIX) != 0)
+			continue;
+		name = xstrndup(e->d_name, n - m);
+		if (!has_run(a, name) && (!a->session || strcmp(a->session, name) == 0))
+			join(a, dir, e->d_name, n - m);
+	}
+	if (d)
+		(void)closedir(d);
+	cleanup_close(&dir);
+}
+
+static void part(struct approvals *a, size_t i)
+{
+	struct run *r = a->run[i];
+	bool shown = a->nopen && a->open[0].run == r;
+
+	for (size_t k = a->nopen; k-- > 0;)
+		if (a->open[k].run == r)
+			remove_open(a, k);
+	if (shown)
+		say(a, "the run is over");
+	(void)close(r->fd);
+	free(r);
+	a->run[i] = a->run[--a->nruns];
+	draw(a, shown);
+}
+
+static bool receive(struct approvals *a, struct run *r)
+{
+	ssize_t n = read(r->fd, r->buf + r->len, sizeof(r->buf) - r->len);
+	char *line = r->buf, *end;
+
+	if (n <= 0)
+		return n < 0 && errno == EINTR;
+	r->len += (size_t)n;
+	while ((end = memchr(line, '\n', r->len - (size_t)(line - r->buf)))) {
+		handle(a, r, line, (size_t)(end - line));
+		line = end + 1;
+	}
+	r->len -= (size_t)(line - r->buf);
+	memmove(r->buf, line, r->len);
+	return r->len < sizeof(r->buf);
+}
+
+/* ---- answering */
+
+static void answer(struct approvals *a, const struct prompt_answer *answer)
+{
+	const struct open *o = &a->open[0];
+	char scope[32], line[256];
+
+	(void)snprintf(scope, sizeof(scope), "%s", prompt_scope_name(answer->scope));
+	if (answer->scope == PROMPT_DURATION)
+		(void)snprintf(scope, sizeof(scope), "%us", answer->seconds);
+	(void)snprintf(line, sizeof(line),
+		       "{\"op\":\"answer\",\"id\":%llu,\"verdict\":\"%s\",\"scope\":\"%s\","
+		       "\"wide\":%s,\"by\":\"approvals\"}\n",
+		       (unsigned long long)o->q.id, answer->allow ? "allow" : "deny", scope,
+		       answer->widen ? "true" : "false");
+	a->keys = (struct keys){ .verdict = false };
+	(void)fd_write_all(o->run->fd, line, strlen(line));
+}
+
+static void typed(struct approvals *a)
+{
+	struct prompt_answer out = { .allow = false };
+	char buf[64], keys[KEYGUARD_BURST_MAX];
+	ssize_t n = read(STDIN_FILENO, buf, sizeof(buf));
+	size_t count;
+
+	if (n == 0)
+		ended = SIGHUP;
+	if (n <= 0)
+		return;
+	count = keyguard_read(&a->guard, buf, (size_t)n, keyguard_now(), keys);
+	if (count == 0)
+		a->keys = (struct keys){ .verdict = false }; /* half an answer is none */
+	for (size_t i = 0; i < count; i++) {
+		if (keys[i] == 'q') {
+			ended = SIGINT;
+			return;
+		}
+		if (a->nopen == 0)
+			continue;
+		if (keys_feed(&a->keys, keys[i], a->open[0].q.wide[0], &out) == KEYS_DONE) {
+			answer(a, &out);
+			return;
+		}
+		draw(a, false);
+	}
+}
+
+/* ---- the loop */
+
+static void turn(struct approvals *a)
+{
+	struct pollfd p[RUNS_MAX + 1];
+	struct run *of[RUNS_MAX];
+	size_t n = a->nruns;
+
+	for (size_t i = 0; i < n; i++) {
+		of[i] = a->run[i];
+		p[i] = (struct pollfd){ .fd = of[i]->fd, .events = POLLIN };
+	}
+	p[n] = (struct pollfd){ .fd = a->tty ? STDIN_FILENO : -1, .events = POLLIN };
+	if (poll(p, n + 1, RESCAN_MS) < 0)
+		return;
+	for (size_t i = 0; i < n; i++) {
+		size_t k = 0;
+
+		if (!p[i].revents || receive(a, of[i]))
+			continue;
+		while (a->run[k] != of[i])
+			k++;
+		part(a, k);
+	}
+	if (p[n].revents)
+		typed(a);
+}
+
+static int loop(struct approvals *a)
+{
+	bool found = false;
+
+	while (!ended) {
+		if (a->follow || !found)
+			scan(a);
+		if (a->nruns == 0 && !a->follow)
+			break;
+		if (!found && a->tty)
+			say(a, "%zu run%s; q ends this", a->nruns, a->nruns == 1 ? "" : "s");
+		found = true;
+		turn(a);
+		if (resized && a->lines) {
+			printf("\033[H\033[J");
+			a->lines = 0;
+		}
+		resized = 0;
+		draw(a, false);
+	}
+	if (!found)
+		fprintf(stderr, "sbx-net: no run asks anything%s\n",
+			a->session ? " under that session" : "");
+	return found || a->follow ? 0 : EXIT_NO_RUN;
+}
+
+static void start(struct approvals *a)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction sa = { .sa_handler = on_end };
+
+	a->tty = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
+		 tcgetattr(STDIN_FILENO, &a->saved) == 0;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		(void)sigaction(ends[i], &sa, NULL);
+	sa.sa_handler = on_winch;
+	(void)sigaction(SIGWINCH, &sa, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	raw_mode(a, true);
+}
+
+static int parse(struct approvals *a, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "follow", no_argument, NULL, 'f' },
+		{ "session", required_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int c;
+
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
+		if (c == 'f') {
+			a->follow = true;
+		} else if (c == 's') {
+			a->session = optarg;
+		} else if (c == 'h') {
+			command_help(stdout, command_find("approvals"));
+			return 0;
+		} else {
+			return OPTIONS_EXIT_USAGE;
+		}
+	}
+	if (optind == argc)
+		return -1;
+	fprintf(stderr, "sbx-net: usage: sbx-net approvals [--follow] [--session ID]\n");
+	return OPTIONS_EXIT_USAGE;
+}
+
+int approvals_main(int argc, char **argv)
+{
+	struct approvals *a = xcalloc(1, sizeof(*a));
+	int status = parse(a, argc, argv);
+
+	if (status < 0) {
+		start(a);
+		status = loop(a);
+		erase(a);
+		raw_mode(a, false);
+		while (a->nruns)
+			part(a, 0);
+	}
+	free(a);
+	return status;
+}

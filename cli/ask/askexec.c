@@ -1,0 +1,193 @@
+#include "cli/ask/askexec.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "cli/ask/asking.h"
+#include "cli/ask/helper.h"
+
+#define OUTPUT_MAX 4096 /* more is no answer */
+
+/* A program that runs. @fd: its standard input and output. */
+struct running {
+	LIST_ENTRY(running) link;
+	uint64_t id;
+	int fd;
+};
+
+struct askexec {
+	struct asking *asking;
+	struct helper *helper;
+	char by[GRANT_BY_MAX];
+	LIST_HEAD(, running) running;
+};
+
+static void forget(struct running *r)
+{
+	LIST_REMOVE(r, link);
+	(void)close(r->fd);
+	free(r);
+}
+
+static struct running *find(const struct askexec *x, uint64_t id)
+{
+	struct running *r;
+
+	LIST_FOREACH (r, &x->running, link)
+		if (r->id == id)
+			return r;
+	return NULL;
+}
+
+/* The whole question fits the socket's buffer, so this does not wait for the program. */
+static bool send_question(int fd, const struct question *q)
+{
+	char line[QUESTION_LINE_MAX];
+	size_t n = question_format(q, asking_now(), line);
+
+	return n && send(fd, line, n, MSG_NOSIGNAL) == (ssize_t)n && shutdown(fd, SHUT_WR) == 0;
+}
+
+static void exec_open(void *self, const struct question *q)
+{
+	char words[HELPER_TEXT_MAX];
+	struct askexec *x = self;
+	struct running *r;
+	struct error err;
+	int fd;
+
+	(void)snprintf(words, sizeof(words), "May %.60s reach %s?",
+		       q->program[0] ? q->program : "the command", q->target);
+	fd = helper_exec(x->helper, q->id, words, &err);
+	if (fd < 0) {
+		log_warn("%s: %s", x->by, err.msg);
+		asking_lost(x->asking, q->id);
+		return;
+	}
+	r = xcalloc(1, sizeof(*r));
+	*r = (struct running){ .id = q->id, .fd = fd };
+	LIST_INSERT_HEAD(&x->running, r, link);
+	if (!send_question(fd, q))
+		log_warn("%s: cannot pass it the question", x->by);
+}
+
+static void exec_change(void *self, const struct question *q)
+{
+	(void)self, (void)q;
+}
+
+static void exec_close(void *self, const struct question *q, const char *text)
+{
+	struct askexec *x = self;
+	struct running *r = find(x, q->id);
+
+	(void)text;
+	if (!r)
+		return;
+	helper_kill(x->helper, q->id);
+	forget(r);
+}
+
+static void exec_free(void *self)
+{
+	struct askexec *x = self;
+	struct running *r;
+
+	while ((r = LIST_FIRST(&x->running)))
+		forget(r);
+	free(x);
+}
+
+const struct asker_ops askexec_ops = {
+	.open = exec_open,
+	.change = exec_change,
+	.close = exec_close,
+	.free = exec_free,
+};
+
+void askexec_new(struct asker *out, struct asking *asking, struct event_base *base,
+		 struct helper *helper, const char *program)
+{
+	struct askexec *x = xcalloc(1, sizeof(*x));
+	char shown[GRANT_BY_MAX - 8];
+
+	(void)base;
+	x->asking = asking;
+	x->helper = helper;
+	(void)snprintf(x->by, sizeof(x->by), "exec:%s",
+		       log_escape(shown, sizeof(shown), program, strlen(program)));
+	LIST_INIT(&x->running);
+	*out = (struct asker){ .ops = &askexec_ops, .self = x };
+}
+
+/* What it wrote. Return: the length; OUTPUT_MAX for too much. */
+static size_t read_output(int fd, char out[OUTPUT_MAX])
+{
+	size_t n = 0;
+
+	while (n < OUTPUT_MAX) {
+		ssize_t got = read(fd, out + n, OUTPUT_MAX - n);
+
+		if (got <= 0)
+			break;
+		n += (size_t)got;
+	}
+	return n;
+}
+
+/* Whether a program that ended so has answered, and what. */
+static bool judge(int status, const char *text, size_t len, struct prompt_answer *out)
+{
+	*out = (struct prompt_answer){ .scope = PROMPT_ONCE };
+	if (!WIFEXITED(status) || WEXITSTATUS(status) > 1 || len >= OUTPUT_MAX)
+		return false;
+	while (len && memchr(" \t\r\n", text[len - 1], 4))
+		len--;
+	out->allow = WEXITSTATUS(status) == 0;
+	if (len == 0)
+		return true;
+	/* A failure with words can only be a no. */
+	return question_parse_words(text, len, out) && (WEXITSTATUS(status) == 0 || !out->allow);
+}
+
+void askexec_exited(struct askexec *x, uint64_t id, int status)
+{
+	struct running *r = find(x, id);
+	struct prompt_answer answer;
+	char text[OUTPUT_MAX];
+	bool ok;
+
+	if (!r)
+		return;
+	ok = judge(status, text, read_output(r->fd, text), &answer);
+	forget(r);
+	answer.by = x->by;
+	if (ok && asking_answer(x->asking, id, &answer))
+		return;
+	if (WIFEXITED(status))
+		log_warn("%s: no answer (exit status %d)", x->by, WEXITSTATUS(status));
+	else
+		log_warn("%s: no answer (killed by signal %d)", x->by, WTERMSIG(status));
+	asking_lost(x->asking, id);
+}
+
+void askexec_lost(struct askexec *x)
+{
+	struct running *r;
+
+	while ((r = LIST_FIRST(&x->running))) {
+		uint64_t id = r->id;
+
+		forget(r);
+		asking_lost(x->asking, id);
+	}
+}

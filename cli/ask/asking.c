@@ -1,0 +1,765 @@
+/*
+ * Theory of operation
+ *
+ *   proxy -> asking_ask() -> prompt.c (one question a target, many who wait)
+ *              -> helper.c: which program is it?  (ANNOUNCE_MS at most)
+ *              -> every asker: here is a question
+ *   asker -> asking_answer() -> prompt.c -> grants (run) and memory.c (project, forever, a while)
+ *              -> every asker: it is closed;  proxy: the answer, from the next turn of the loop
+ *
+ * The policy hears what is remembered before it says "ask" (policy_set_answers()), so this file is
+ * only reached for targets about which nothing is known. Nobody to ask means that the policy is set
+ * to deny, not to ask.
+ */
+#include "cli/ask/asking.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/jsonout.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "cli/ask/askexec.h"
+#include "cli/ask/control.h"
+#include "cli/ask/helper.h"
+#include "cli/layers.h"
+#include "cli/ask/memory.h"
+#include "cli/ask/prompt_tty.h"
+#include "cli/statedir.h"
+#include "launcher/pty.h"
+#include "policy/lookalike.h"
+#include "policy/pattern.h"
+#include "proxy/audit.h"
+
+#define ANNOUNCE_MS 300 /* a question is not held back longer for want of a program's name */
+#define ASKERS_MAX  2
+#define NAMES_MAX   64 /* different names of those who answered; further ones share one */
+#define PATHS_MAX   2
+
+/* What an asker sees, and whether it has been told. */
+struct item {
+	struct question q;
+	struct asking *asking;
+	struct target target;
+	bool announced;
+	struct event timer;
+};
+
+struct asking {
+	const struct run_options *options;
+	char *cwd, *command, *project;
+	struct grants *grants;
+	enum ask_who who; /* ASK_NEVER: nobody */
+	char *paths[PATHS_MAX];
+	size_t npaths;
+	char *file;
+	const char *sockets; /* one of @paths */
+	struct prompt *prompt;
+	struct asker asker[ASKERS_MAX];
+	size_t naskers;
+	struct helper *helper;
+	struct asking_host host;
+	const struct proxy_question *asked; /* only within asking_ask() */
+	bool recheck;
+	struct event run, timeout;
+	char *names[NAMES_MAX];
+	size_t nnames;
+};
+
+uint64_t asking_now(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* ---- who is asked */
+
+/*
+ * A command that holds our terminal without the relay between could write over the question, and
+ * show another host than the one that is asked about. Then nobody is asked unless told to.
+ */
+static bool command_holds_terminal(void)
+{
+	return !pty_wanted() &&
+	       (isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO));
+}
+
+/* Whether whom the options name exists. */
+static int choose(struct asking *a, struct error *err)
+{
+	const struct run_options *o = a->options;
+
+	a->who = o->ask;
+	if (o->ask == ASK_AUTO)
+		a->who = prompt_tty_possible() && !command_holds_terminal() ? ASK_TTY : ASK_NEVER;
+	if (o->strict)
+		a->who = ASK_NEVER;
+	for (size_t i = 0; i < o->rules.n; i++)
+		if (o->rules.v[i].id == OPT_ONLY)
+			a->who = ASK_NEVER;
+	if (a->who == ASK_TTY && !prompt_tty_possible())
+		return error_set(err, 0,
+				 "no terminal to ask at: run in the foreground of one, or say "
+				 "--ask control or --ask never");
+	return 0;
+}
+
+static char *escaped(const char *text)
+{
+	char out[QUESTION_TEXT_MAX];
+
+	return xstrdup(log_escape(out, sizeof(out), text, strlen(text)));
+}
+
+/* The command as text, cut. */
+static char *command_text(const struct run_options *o)
+{
+	char text[QUESTION_TEXT_MAX] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->ncommand && n < sizeof(text); i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? " " : "",
+				      o->command[i]);
+	return escaped(text);
+}
+
+static void add_path(struct asking *a, char *path)
+{
+	if (path && access(path, F_OK) == 0)
+		a->paths[a->npaths++] = path;
+	else
+		free(path);
+}
+
+/* Where answers and sockets are: nothing of the command may lead there. */
+static void prepare_paths(struct asking *a)
+{
+	CLEANUP_CLOSE int dir = -1, sockets = -1;
+	struct error err;
+
+	a->file = memory_path(&err);
+	if (a->who != ASK_NEVER) {
+		dir = statedir_open(true, &err);
+		if (dir < 0)
+			log_warn("answers cannot be saved: %s", err.msg);
+		sockets = control_dir(true, &err);
+	}
+	add_path(a, statedir_path(&err));
+	add_path(a, control_path(&err));
+	if (sockets >= 0)
+		a->sockets = a->paths[a->npaths - 1];
+}
+
+struct asking *asking_new(const struct run_options *o, const char *cwd, struct error *err)
+{
+	struct asking *a = xcalloc(1, sizeof(*a));
+
+	a->options = o;
+	a->cwd = xstrdup(cwd);
+	a->command = command_text(o);
+	a->project = escaped(cwd);
+	a->grants = grants_new(memory_now);
+	if (choose(a, err) < 0 || memory_load(a->grants, cwd, err) < 0) {
+		asking_free(a);
+		return NULL;
+	}
+	prepare_paths(a);
+	return a;
+}
+
+void asking_free(struct asking *a)
+{
+	if (!a)
+		return;
+	for (size_t i = 0; i < a->naskers; i++)
+		a->asker[i].ops->free(a->asker[i].self);
+	if (a->prompt) {
+		struct prompt_question *q = prompt_first(a->prompt);
+
+		for (; q; q = prompt_after(q)) {
+			struct item *item = prompt_user(q);
+
+			(void)event_del(&item->timer);
+			free(item);
+		}
+		(void)event_del(&a->run);
+		(void)event_del(&a->timeout);
+	}
+	prompt_free(a->prompt);
+	helper_free(a->helper);
+	grants_free(a->grants);
+	for (size_t i = 0; i < a->npaths; i++)
+		free(a->paths[i]);
+	for (size_t i = 0; i < a->nnames; i++)
+		free(a->names[i]);
+	free(a->file);
+	free(a->project);
+	free(a->command);
+	free(a->cwd);
+	free(a);
+}
+
+const char *const *asking_paths(const struct asking *a, size_t *n)
+{
+	*n = a->npaths;
+	return (const char *const *)a->paths;
+}
+
+const char *asking_sockets(const struct asking *a)
+{
+	return a->sockets;
+}
+
+const char *asking_file(const struct asking *a)
+{
+	return a->file;
+}
+
+/* What unknown hosts get. A file that says "deny" means it, unless --ask was typed. */
+void asking_apply(struct asking *a, struct policy *p, const struct layers *l)
+{
+	enum verdict unknown;
+	bool set = layers_unknown(l, &unknown);
+
+	if (!set)
+		unknown = a->options->ask == ASK_NEVER ? VERDICT_DENY : VERDICT_ASK;
+	else if (unknown == VERDICT_DENY && a->options->ask != ASK_AUTO &&
+		 a->options->ask != ASK_NEVER && !layers_managed_unknown(l))
+		unknown = VERDICT_ASK;
+	/* Where the managed file alone may allow, no answer may. */
+	if (layers_managed_only(l) && unknown == VERDICT_ASK)
+		unknown = VERDICT_DENY;
+	/* Nothing but --learn allows what nobody has listed, and the managed file may forbid that. */
+	if (a->options->learn && !layers_managed_only(l) && !layers_managed_unknown(l))
+		unknown = VERDICT_ALLOW;
+	if (unknown == VERDICT_ASK && a->who == ASK_NEVER)
+		unknown = VERDICT_DENY;
+	policy_set_unknown(p, unknown);
+	policy_set_answers(p, layers_managed_only(l) ? NULL : a->grants);
+}
+
+/* ---- the life of a question */
+
+static const char *mark_of(const struct asking *a, const struct target *t);
+
+static void fill(struct asking *a, struct item *item, const struct prompt_question *pq)
+{
+	const struct target *t = prompt_target(pq);
+	struct question *q = &item->q;
+
+	item->asking = a;
+	item->target = *t;
+	q->id = prompt_id(pq);
+	(void)target_format(t, q->target);
+	(void)snprintf(q->via, sizeof(q->via), "%s", target_via_name(t->via));
+	if (!grant_widen(t, q->wide))
+		q->wide[0] = '\0';
+	(void)snprintf(q->mark, sizeof(q->mark), "%s", mark_of(a, t));
+	(void)snprintf(q->command, sizeof(q->command), "%s", a->command);
+	(void)snprintf(q->project, sizeof(q->project), "%s", a->project);
+	q->deadline = prompt_deadline(pq);
+	q->waiting = 1;
+}
+
+static void announce(struct item *item)
+{
+	struct asking *a = item->asking;
+	uint64_t id = item->q.id;
+
+	(void)event_del(&item->timer);
+	item->announced = true;
+	/* An asker may give up at once, and the question with it. */
+	for (size_t i = 0; i < a->naskers && prompt_find(a->prompt, id); i++)
+		a->asker[i].ops->open(a->asker[i].self, &item->q);
+}
+
+static void announce_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	announce(arg);
+}
+
+static void arm(struct asking *a)
+{
+	uint64_t next = prompt_next(a->prompt), now = asking_now();
+	struct timeval tv;
+
+	(void)event_del(&a->timeout);
+	if (next == UINT64_MAX)
+		return;
+	next = next > now ? next - now : 0;
+	tv = (struct timeval){ .tv_sec = (time_t)(next / 1000),
+			       .tv_usec = (suseconds_t)(next % 1000 * 1000) };
+	(void)event_add(&a->timeout, &tv);
+}
+
+static void opened(void *arg, struct prompt_question *pq)
+{
+	const struct timeval wait = { .tv_usec = ANNOUNCE_MS * 1000 };
+	const struct timeval now = { .tv_sec = 0 };
+	struct item *item = xcalloc(1, sizeof(*item));
+	struct asking *a = arg;
+	bool looking;
+
+	fill(a, item, pq);
+	prompt_set_user(pq, item);
+	(void)event_assign(&item->timer, a->host.base, -1, 0, announce_cb, item);
+	looking = a->helper &&
+		  helper_who(a->helper, item->q.id, &a->asked->client, a->asked->client_port) == 0;
+	(void)event_add(&item->timer, looking ? &wait : &now);
+	arm(a);
+}
+
+static void changed(void *arg, struct prompt_question *pq)
+{
+	struct item *item = prompt_user(pq);
+	struct asking *a = arg;
+
+	item->q.waiting = prompt_waiting(pq);
+	for (size_t i = 0; item->announced && i < a->naskers; i++)
+		a->asker[i].ops->change(a->asker[i].self, &item->q);
+}
+
+static void who_cb(void *arg, uint64_t id, const struct who *w)
+{
+	struct asking *a = arg;
+	struct prompt_question *pq = prompt_find(a->prompt, id);
+	struct item *item = pq ? prompt_user(pq) : NULL;
+
+	if (!item || item->announced)
+		return;
+	item->q.pid = (uint64_t)w->pid;
+	(void)snprintf(item->q.program, sizeof(item->q.program), "%s", w->chain);
+	(void)snprintf(item->q.argv, sizeof(item->q.argv), "%s", w->argv);
+	announce(item);
+}
+
+/* ---- the end of a question */
+
+/* "example.com:443", or what it was widened to. */
+static const char *answered_target(const struct question *q, const struct prompt_answer *answer)
+{
+	return answer->widen ? q->wide : q->target;
+}
+
+static const char *lasting(const struct prompt_answer *answer, char out[64])
+{
+	switch (answer->scope) {
+	case PROMPT_ONCE:
+		return "once";
+	case PROMPT_RUN:
+		return "for this run";
+	case PROMPT_PROJECT:
+		return "for this project";
+	case PROMPT_FOREVER:
+		return "for every run";
+	case PROMPT_DURATION:
+		(void)snprintf(out, 64, "for %u %s in this project",
+			       answer->seconds % 60 ? answer->seconds : answer->seconds / 60,
+			       answer->seconds % 60 ? "seconds" : "minutes");
+		return out;
+	case PROMPT_NUM_SCOPES:
+		break;
+	}
+	return "";
+}
+
+static void end_text(const struct question *q, enum prompt_end end,
+		     const struct prompt_answer *answer, char out[QUESTION_TEXT_MAX])
+{
+	char scope[64];
+
+	switch (end) {
+	case PROMPT_ANSWERED:
+		(void)snprintf(out, QUESTION_TEXT_MAX, "%s %s %s (%s)",
+			       answer->allow ? "allowed" : "denied", answered_target(q, answer),
+			       lasting(answer, scope), answer->by);
+		return;
+	case PROMPT_TIMED_OUT:
+		(void)snprintf(out, QUESTION_TEXT_MAX, "denied %s once: nobody answered in time",
+			       q->target);
+		return;
+	case PROMPT_WITHDRAWN:
+		(void)snprintf(out, QUESTION_TEXT_MAX, "%s is not wanted any more", q->target);
+		return;
+	case PROMPT_LOST:
+		(void)snprintf(out, QUESTION_TEXT_MAX, "denied %s once: no answer", q->target);
+		return;
+	}
+}
+
+static void remember(struct asking *a, const struct question *q, const struct prompt_answer *answer)
+{
+	struct grant *g;
+	struct error err;
+
+	if (answer->scope == PROMPT_ONCE)
+		return;
+	g = xcalloc(1, sizeof(*g));
+	(void)snprintf(g->pattern, sizeof(g->pattern), "%s", answered_target(q, answer));
+	(void)snprintf(g->by, sizeof(g->by), "%s", answer->by);
+	g->allow = answer->allow;
+	g->when = memory_now();
+	g->scope = GRANT_RUN;
+	if (answer->scope == PROMPT_FOREVER)
+		g->scope = GRANT_FOREVER;
+	else if (answer->scope != PROMPT_RUN)
+		g->scope = GRANT_PROJECT;
+	if (answer->scope == PROMPT_DURATION)
+		g->until = g->when + answer->seconds;
+	if (g->scope == GRANT_PROJECT)
+		(void)snprintf(g->project, sizeof(g->project), "%s", a->cwd);
+	if (!grants_add(a->grants, g))
+		log_warn("the answer is not remembered: there are too many");
+	if (g->scope != GRANT_RUN && memory_save(g, &err) < 0)
+		log_warn("the answer holds for this run only: %s", err.msg);
+	free(g);
+}
+
+static const char *code_of(enum prompt_end end, const struct prompt_answer *answer)
+{
+	if (end == PROMPT_TIMED_OUT)
+		return policy_code_name(CODE_ASK_TIMEOUT);
+	if (end == PROMPT_LOST)
+		return policy_code_name(CODE_NOT_LISTED);
+	return policy_code_name(answer->allow ? CODE_OK : CODE_ASKED_NO);
+}
+
+static void record(const struct asking *a, const struct item *item, enum prompt_end end,
+		   const struct prompt_answer *answer)
+{
+	char line[AUDIT_LINE_MAX];
+	struct timespec now;
+	struct jsonout j;
+
+	if (!a->host.audit || !answer)
+		return;
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	jsonout_begin(&j, line, sizeof(line));
+	jsonout_str(&j, "event", "answer");
+	jsonout_str(&j, "verdict", answer->allow ? "allow" : "deny");
+	jsonout_str(&j, "code", code_of(end, answer));
+	jsonout_strn(&j, "host", item->target.host.s, item->target.host.len);
+	jsonout_uint(&j, "port", item->target.port);
+	jsonout_str(&j, "via", item->q.via);
+	jsonout_str(&j, "pattern", answered_target(&item->q, answer));
+	jsonout_str(&j, "scope", prompt_scope_name(answer->scope));
+	jsonout_uint(&j, "seconds", answer->seconds);
+	jsonout_str(&j, "by", answer->by);
+	jsonout_str(&j, "program", item->q.program);
+	jsonout_uint(&j, "pid", item->q.pid);
+	jsonout_uint(&j, "waiting", item->q.waiting);
+	audit_put_time(&j, &now);
+	audit_write(a->host.audit, line, jsonout_end(&j));
+}
+
+static void closed(void *arg, struct prompt_question *pq, enum prompt_end end,
+		   const struct prompt_answer *answer)
+{
+	struct item *item = prompt_user(pq);
+	struct asking *a = arg;
+	char text[QUESTION_TEXT_MAX];
+
+	(void)event_del(&item->timer);
+	if (end == PROMPT_ANSWERED)
+		remember(a, &item->q, answer);
+	a->recheck |= end == PROMPT_ANSWERED && answer->scope != PROMPT_ONCE;
+	record(a, item, end, answer);
+	end_text(&item->q, end, answer, text);
+	log_info("question=%llu %s", (unsigned long long)item->q.id, text);
+	for (size_t i = 0; item->announced && i < a->naskers; i++)
+		a->asker[i].ops->close(a->asker[i].self, &item->q, text);
+	free(item);
+	arm(a);
+}
+
+/* Questions that the policy or an answer to another one has settled. */
+static void recheck(struct asking *a)
+{
+	struct prompt_question *q = prompt_first(a->prompt), *next;
+
+	a->recheck = false;
+	for (; q; q = next) {
+		struct prompt_answer answer = { .scope = PROMPT_ONCE };
+		struct decision d;
+
+		next = prompt_after(q);
+		policy_decide(*a->host.policy, prompt_target(q), &d);
+		if (d.verdict == VERDICT_ASK)
+			continue;
+		answer.allow = d.verdict == VERDICT_ALLOW;
+		answer.by = d.by ? d.by : "policy";
+		(void)asking_answer(a, prompt_id(q), &answer);
+	}
+}
+
+static void run_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct asking *a = arg;
+
+	(void)fd, (void)what;
+	if (a->recheck)
+		recheck(a);
+	prompt_run(a->prompt, asking_now());
+	arm(a);
+}
+
+static void soon(void *arg)
+{
+	struct asking *a = arg;
+
+	event_active(&a->run, EV_TIMEOUT, 0);
+}
+
+/* ---- names that look like others */
+
+/* An allowed name that this one may be taken for. */
+struct likeness {
+	const char *name;
+	char found[HOSTNAME_MAX + 1];
+};
+
+static bool compare(void *ctx, const struct pattern *pattern, const struct rule *rule)
+{
+	struct likeness *l = ctx;
+
+	(void)rule;
+	if (!pattern_is_name(pattern) || !lookalike_of(l->name, pattern->host.s))
+		return true;
+	(void)snprintf(l->found, sizeof(l->found), "%s", pattern->host.s);
+	return false;
+}
+
+static const char *mark_of(const struct asking *a, const struct target *t)
+{
+	static char text[QUESTION_TEXT_MAX];
+	struct likeness l = { .name = t->host.s };
+	const char *known;
+
+	text[0] = '\0';
+	if (target_is_literal(t)) {
+		(void)snprintf(text, sizeof(text), "an address without a name%s",
+			       addr_classify(&t->addr) == ADDR_PUBLIC
+				       ? ""
+				       : ", not of the public internet");
+		return text;
+	}
+	if (lookalike_is_foreign(&t->host))
+		return "an international name (xn--): in other letters it may look like another";
+	policy_each(*a->host.policy, LIST_ALLOW, compare, &l);
+	known = l.found[0] ? l.found : lookalike_known(t->host.s);
+	if (known)
+		(void)snprintf(text, sizeof(text), "looks like %s, and is not", known);
+	return text;
+}
+
+/* ---- from outside */
+
+static void helper_lost(void *arg)
+{
+	struct asking *a = arg;
+
+	log_warn("our helper process has gone");
+	for (size_t i = 0; i < a->naskers; i++)
+		if (a->asker[i].ops == &askexec_ops)
+			askexec_lost(a->asker[i].self);
+}
+
+static void exited(void *arg, uint64_t id, int status)
+{
+	struct asking *a = arg;
+
+	for (size_t i = 0; i < a->naskers; i++)
+		if (a->asker[i].ops == &askexec_ops)
+			askexec_exited(a->asker[i].self, id, status);
+}
+
+static int open_askers(struct asking *a, struct error *err)
+{
+	struct asker *next = a->asker;
+	struct error unused;
+
+	switch (a->who) {
+	case ASK_TTY:
+		if (prompt_tty_new(next, a, a->host.base, &a->host.terminal, err) < 0)
+			return -1;
+		a->naskers++;
+		/* Another terminal may answer too; it is no matter if not. */
+		if (control_new(next + 1, a, a->host.base, false, &unused) == 0)
+			a->naskers++;
+		else
+			log_info("no control socket: %s", unused.msg);
+		return 0;
+	case ASK_CONTROL:
+		if (control_new(next, a, a->host.base, true, err) < 0)
+			return -1;
+		a->naskers++;
+		return 0;
+	case ASK_EXEC:
+		askexec_new(next, a, a->host.base, a->helper, a->options->ask_program);
+		a->naskers++;
+		return 0;
+	case ASK_AUTO:
+	case ASK_NEVER:
+		break;
+	}
+	return 0;
+}
+
+int asking_open(struct asking *a, const struct asking_host *host, struct error *err)
+{
+	const struct helper_config helper = {
+		.program = a->options->ask_program,
+		.init = host->init,
+		.who = who_cb,
+		.exited = exited,
+		.lost = helper_lost,
+		.arg = a,
+	};
+	const struct prompt_config cfg = {
+		.timeout_ms = (uint64_t)a->options->ask_timeout * 1000,
+		.soon = soon,
+		.opened = opened,
+		.changed = changed,
+		.closed = closed,
+		.arg = a,
+	};
+
+	a->host = *host;
+	if (a->who == ASK_NEVER)
+		return 0;
+	a->prompt = prompt_new(&cfg);
+	(void)event_assign(&a->run, host->base, -1, 0, run_cb, a);
+	(void)event_assign(&a->timeout, host->base, -1, 0, run_cb, a);
+	a->helper = helper_start(host->base, &helper, err);
+	if (!a->helper)
+		return -1;
+	return open_askers(a, err);
+}
+
+void asking_reload(struct asking *a)
+{
+	struct error err;
+
+	grants_drop_saved(a->grants);
+	if (memory_load(a->grants, a->cwd, &err) < 0)
+		log_warn("remembered answers: %s", err.msg);
+	if (a->prompt)
+		recheck(a);
+}
+
+void *asking_ask(void *arg, const struct proxy_question *q, proxy_ask_cb *cb, void *cb_arg)
+{
+	struct prompt_waiter *w;
+	struct asking *a = arg;
+
+	if (!a->prompt)
+		return NULL;
+	a->asked = q;
+	w = prompt_ask(a->prompt, q->target, asking_now(), cb, cb_arg);
+	a->asked = NULL;
+	return w;
+}
+
+void asking_cancel(void *arg, void *question)
+{
+	struct asking *a = arg;
+
+	prompt_cancel(a->prompt, question);
+}
+
+void asking_pause(struct asking *a)
+{
+	for (size_t i = 0; i < a->naskers; i++)
+		if (a->asker[i].ops->pause)
+			a->asker[i].ops->pause(a->asker[i].self);
+}
+
+void asking_resume(struct asking *a)
+{
+	for (size_t i = 0; i < a->naskers; i++)
+		if (a->asker[i].ops->resume)
+			a->asker[i].ops->resume(a->asker[i].self);
+}
+
+/* The same text for as long as we live: decisions and grants point to it. */
+static const char *keep_name(struct asking *a, const char *by)
+{
+	for (size_t i = 0; i < a->nnames; i++)
+		if (strcmp(a->names[i], by) == 0)
+			return a->names[i];
+	if (a->nnames == NAMES_MAX)
+		return "somebody";
+	a->names[a->nnames] = xstrdup(by);
+	return a->names[a->nnames++];
+}
+
+bool asking_answer(struct asking *a, uint64_t id, const struct prompt_answer *answer)
+{
+	struct prompt_answer kept = *answer;
+
+	kept.by = keep_name(a, answer->by);
+	return prompt_answer(a->prompt, id, &kept);
+}
+
+void asking_lost(struct asking *a, uint64_t id)
+{
+	prompt_lost(a->prompt, id);
+}
+
+static const struct question *announced_from(struct prompt_question *pq,
+					     const struct question * not )
+{
+	for (; pq; pq = prompt_after(pq)) {
+		const struct item *item = prompt_user(pq);
+
+		if (item->announced && &item->q != not )
+			return &item->q;
+	}
+	return NULL;
+}
+
+const struct question *asking_first(const struct asking *a, const struct question * not )
+{
+	return announced_from(prompt_first(a->prompt), not );
+}
+
+const struct question *asking_next(const struct asking *a, const struct question *q)
+{
+	struct prompt_question *pq = prompt_find(a->prompt, q->id);
+
+	return pq ? announced_from(prompt_after(pq), NULL) : NULL;
+}
+
+size_t asking_open_count(const struct asking *a)
+{
+	size_t n = 0;
+
+	for (const struct question *q = asking_first(a, NULL); q; q = asking_next(a, q))
+		n++;
+	return n;
+}
+
+const char *asking_command(const struct asking *a)
+{
+	return a->command;
+}
+
+const char *asking_project(const struct asking *a)
+{
+	return a->project;
+}
+
+const struct policy *asking_policy(const struct asking *a)
+{
+	return *a->host.policy;
+}

@@ -1,0 +1,43 @@
+/*
+ * card.h - a question as a terminal shows it
+ */
+#ifndef CLI_ASK_CARD_H
+#define CLI_ASK_CARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/ask/keys.h"
+#include "policy/question.h"
+
+#define CARD_MAX 16384
+
+/**
+ * struct card_style - the terminal
+ * @columns: its width
+ * @colour: it knows colours
+ */
+struct card_style {
+	unsigned columns;
+	bool colour;
+};
+
+/** card_style() - of the terminal @fd: its size, TERM and NO_COLOR. */
+struct card_style card_style(int fd);
+
+/**
+ * card_format() - the question, to be followed by card_input()
+ * @more: how many other questions are open
+ * @out: lines that end in "\r\n"
+ *
+ * No line is wider than the terminal. Return: how many lines, that of card_input() included.
+ */
+unsigned card_format(const struct question *q, const struct card_style *style, size_t more,
+		     char out[CARD_MAX]);
+
+/** card_input() - the line where one types, with the seconds that are left, without its end. */
+void card_input(const struct question *q, const struct card_style *style, uint64_t now,
+		const struct keys *k, char out[CARD_MAX]);
+
+#endif

@@ -1,0 +1,113 @@
+/*
+ * grants.c - `sbx-net grants list` and `sbx-net grants revoke`: answers that outlive a run
+ */
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/commands.h"
+#include "cli/ask/memory.h"
+#include "launcher/launcher.h"
+
+#define EXIT_NONE 1 /* nothing was there to revoke */
+
+static int usage(void)
+{
+	fprintf(stderr, "sbx-net: usage: sbx-net grants list, sbx-net grants revoke PATTERN..., "
+			"sbx-net grants revoke --all\n");
+	return OPTIONS_EXIT_USAGE;
+}
+
+static int fail(const struct error *err)
+{
+	fprintf(stderr, "sbx-net: %s\n", err->msg);
+	return LAUNCHER_EXIT_SETUP;
+}
+
+static const char *day(int64_t when, char out[32])
+{
+	time_t t = (time_t)when;
+	struct tm tm;
+
+	if (!localtime_r(&t, &tm) || strftime(out, 32, "%Y-%m-%d %H:%M", &tm) == 0)
+		(void)snprintf(out, 32, "?");
+	return out;
+}
+
+static bool print_one(void *arg, const struct grant *g)
+{
+	char when[32], until[32], project[GRANT_PROJECT_MAX];
+	unsigned *n = arg;
+
+	if (g->until && g->until <= memory_now())
+		return false;
+	(*n)++;
+	printf("%-5s %s  answered %s by %s", g->allow ? "allow" : "deny", g->pattern,
+	       day(g->when, when), g->by);
+	if (g->until)
+		printf(", until %s", day(g->until, until));
+	if (g->scope == GRANT_PROJECT)
+		printf(", in %s",
+		       log_escape(project, sizeof(project), g->project, strlen(g->project)));
+	printf("\n");
+	return false;
+}
+
+static int list(void)
+{
+	struct error err;
+	unsigned n = 0;
+
+	if (memory_each(print_one, &n, &err) < 0)
+		return fail(&err);
+	if (n == 0)
+		printf("nothing is remembered\n");
+	return fflush(stdout) == 0 ? 0 : LAUNCHER_EXIT_SETUP;
+}
+
+/* argv of PATTERNs; none is all. */
+static bool is_named(void *arg, const struct grant *g)
+{
+	char **names = arg;
+
+	if (!*names)
+		return true;
+	for (; *names; names++)
+		if (strcmp(*names, g->pattern) == 0)
+			return true;
+	return false;
+}
+
+static int forget(char **names)
+{
+	struct error err;
+	long n = memory_forget(is_named, names, &err);
+
+	if (n < 0)
+		return fail(&err);
+	printf("%ld answer%s revoked\n", n, n == 1 ? "" : "s");
+	return n ? 0 : EXIT_NONE;
+}
+
+int grants_main(int argc, char **argv)
+{
+	if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+		command_help(stdout, command_find("grants"));
+		return 0;
+	}
+	if (argc == 2 && strcmp(argv[1], "list") == 0)
+		return list();
+	if (argc < 3 || strcmp(argv[1], "revoke") != 0)
+		return usage();
+	if (strcmp(argv[2], "--all") == 0)
+		return argc == 3 ? forget(argv + 3) : usage();
+	for (int i = 2; i < argc; i++)
+		if (argv[i][0] == '-')
+			return usage();
+	return forget(argv + 2);
+}

@@ -1,0 +1,319 @@
+/*
+ * Theory of operation
+ *
+ * The two talk over a SEQPACKET pair in messages of fixed layout. What the supervisor can make its
+ * helper do, were it taken over: read which process holds a socket, and run the program that the
+ * user named. The helper ends when the pair does, and takes every program with it.
+ */
+#include "cli/ask/helper.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/xalloc.h"
+#include "launcher/closefds.h"
+
+#define PROGRAMS_MAX 64 /* at once; as many as questions can be open */
+
+enum kind { WHO, EXEC, KILL, EXITED };
+
+struct request {
+	enum kind kind;
+	uint16_t port;
+	uint64_t id;
+	struct addr client;
+	char text[HELPER_TEXT_MAX];
+};
+
+struct reply {
+	enum kind kind;
+	int status;
+	uint64_t id;
+	struct who who;
+};
+
+struct helper {
+	struct helper_config cfg;
+	pid_t pid;
+	int sock;
+	struct event event;
+};
+
+/* ---- the helper's side */
+
+/* @v: the programs that run; pid 0 is a free place. */
+struct worker {
+	int sock;
+	const struct helper_config *cfg;
+	sigset_t mask;
+	struct {
+		pid_t pid;
+		uint64_t id;
+	} v[PROGRAMS_MAX];
+};
+
+static void on_child(int sig)
+{
+	(void)sig; /* only to end ppoll(2) */
+}
+
+static void send_reply(const struct worker *w, const struct reply *r)
+{
+	if (send(w->sock, r, sizeof(*r), MSG_NOSIGNAL) < 0)
+		return; /* the supervisor has gone; the next poll says so */
+}
+
+static void run_program(const struct worker *w, int fd, const char *text) __attribute__((noreturn));
+
+/* A session of its own, so that it can be ended as a whole. */
+static void run_program(const struct worker *w, int fd, const char *text)
+{
+	struct sigaction sa = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)sigaction(sig, &sa, NULL);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)setsid();
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* should the helper be killed */
+	if (dup2(fd, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0)
+		_exit(126);
+	(void)execlp(w->cfg->program, w->cfg->program, text, (char *)NULL);
+	_exit(127);
+}
+
+static void start_program(struct worker *w, const struct request *r, int fd)
+{
+	struct reply failed = { .kind = EXITED, .id = r->id, .status = 126 << 8 };
+	size_t i = 0;
+
+	while (i < PROGRAMS_MAX && w->v[i].pid)
+		i++;
+	if (i == PROGRAMS_MAX || !w->cfg->program) {
+		send_reply(w, &failed);
+		return;
+	}
+	w->v[i].id = r->id;
+	w->v[i].pid = fork();
+	if (w->v[i].pid == 0)
+		run_program(w, fd, r->text);
+	if (w->v[i].pid < 0) {
+		w->v[i].pid = 0;
+		send_reply(w, &failed);
+	}
+}
+
+/* The group exists once the child has made its session; until then it is the child alone. */
+static void end_program(pid_t pid)
+{
+	(void)kill(-pid, SIGKILL);
+	(void)kill(pid, SIGKILL);
+}
+
+static void reap(struct worker *w)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		for (size_t i = 0; i < PROGRAMS_MAX; i++) {
+			const struct reply r = { .kind = EXITED,
+						 .id = w->v[i].id,
+						 .status = status };
+
+			if (w->v[i].pid != pid)
+				continue;
+			(void)kill(-pid, SIGKILL); /* what it left behind */
+			w->v[i].pid = 0;
+			send_reply(w, &r);
+		}
+	}
+}
+
+static void serve(struct worker *w, const struct request *r, int fd)
+{
+	struct reply reply = { .kind = WHO, .id = r->id };
+
+	switch (r->kind) {
+	case WHO:
+		(void)who_find(w->cfg->init, &r->client, r->port, &reply.who);
+		send_reply(w, &reply);
+		return;
+	case EXEC:
+		if (fd >= 0)
+			start_program(w, r, fd);
+		return;
+	case KILL:
+		for (size_t i = 0; i < PROGRAMS_MAX; i++)
+			if (w->v[i].pid && w->v[i].id == r->id)
+				end_program(w->v[i].pid);
+		return;
+	case EXITED:
+		return;
+	}
+}
+
+static void work(struct worker *w)
+{
+	struct pollfd p = { .fd = w->sock, .events = POLLIN };
+	struct request r;
+	ssize_t n = 1;
+
+	while (n != 0) {
+		int fd = -1;
+		size_t nfds = 0;
+
+		reap(w);
+		if (ppoll(&p, 1, NULL, &w->mask) < 0)
+			continue;
+		n = fd_recv(w->sock, &r, sizeof(r), &fd, 1, &nfds);
+		r.text[sizeof(r.text) - 1] = '\0';
+		if (n == (ssize_t)sizeof(r))
+			serve(w, &r, fd);
+		cleanup_close(&fd);
+	}
+	for (size_t i = 0; i < PROGRAMS_MAX; i++)
+		if (w->v[i].pid)
+			end_program(w->v[i].pid);
+}
+
+/* Should: know the pair, the program and /proc. Mustn't: die of a key typed at the terminal. */
+static void run_helper(int sock, const struct helper_config *cfg) __attribute__((noreturn));
+
+static void run_helper(int sock, const struct helper_config *cfg)
+{
+	static const int ignored[] = { SIGINT, SIGQUIT, SIGTSTP, SIGHUP, SIGTERM, SIGPIPE };
+	struct worker w = { .sock = sock, .cfg = cfg };
+	struct sigaction sa = { .sa_handler = SIG_DFL };
+	int null;
+
+	if (closefds_except(&sock, 1, NULL))
+		_exit(1);
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)sigaction(sig, &sa, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		(void)signal(ignored[i], SIG_IGN);
+	sa.sa_handler = on_child;
+	(void)sigaction(SIGCHLD, &sa, NULL);
+	(void)sigemptyset(&w.mask);
+	(void)sigaddset(&w.mask, SIGCHLD);
+	(void)sigprocmask(SIG_SETMASK, &w.mask, NULL);
+	(void)sigemptyset(&w.mask);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+		_exit(1);
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	work(&w);
+	_exit(0);
+}
+
+/* ---- the supervisor's side */
+
+static void readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct helper *h = arg;
+	struct reply r;
+	ssize_t n = recv(fd, &r, sizeof(r), MSG_DONTWAIT);
+
+	(void)what;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n != (ssize_t)sizeof(r)) {
+		(void)event_del(&h->event);
+		h->cfg.lost(h->cfg.arg);
+		return;
+	}
+	r.who.chain[WHO_CHAIN_MAX - 1] = r.who.argv[WHO_ARGV_MAX - 1] = '\0';
+	if (r.kind == WHO)
+		h->cfg.who(h->cfg.arg, r.id, &r.who);
+	else if (r.kind == EXITED)
+		h->cfg.exited(h->cfg.arg, r.id, r.status);
+}
+
+struct helper *helper_start(struct event_base *base, const struct helper_config *cfg,
+			    struct error *err)
+{
+	struct helper *h;
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		(void)error_set(err, errno, "cannot make a socket pair");
+		return NULL;
+	}
+	pid = fork();
+	if (pid == 0)
+		run_helper(pair[1], cfg);
+	(void)close(pair[1]);
+	(void)fd_set_nonblock(pair[0]); /* a helper that is behind must not hold up the proxy */
+	if (pid < 0) {
+		(void)error_set(err, errno, "cannot fork");
+		(void)close(pair[0]);
+		return NULL;
+	}
+	h = xcalloc(1, sizeof(*h));
+	*h = (struct helper){ .cfg = *cfg, .pid = pid, .sock = pair[0] };
+	(void)event_assign(&h->event, base, h->sock, EV_READ | EV_PERSIST, readable, h);
+	(void)event_add(&h->event, NULL);
+	return h;
+}
+
+void helper_free(struct helper *h)
+{
+	if (!h)
+		return;
+	(void)event_del(&h->event);
+	(void)close(h->sock);
+	while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	free(h);
+}
+
+static int send_request(const struct helper *h, const struct request *r, const int *fd)
+{
+	return fd_send(h->sock, r, sizeof(*r), fd, fd ? 1 : 0);
+}
+
+int helper_who(struct helper *h, uint64_t id, const struct addr *client, uint16_t port)
+{
+	const struct request r = { .kind = WHO, .id = id, .client = *client, .port = port };
+
+	return send_request(h, &r, NULL);
+}
+
+int helper_exec(struct helper *h, uint64_t id, const char *text, struct error *err)
+{
+	struct request r = { .kind = EXEC, .id = id };
+	CLEANUP_CLOSE int ours = -1, theirs = -1;
+	int pair[2];
+
+	memcpy(r.text, text, strnlen(text, sizeof(r.text) - 1));
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return error_set(err, errno, "cannot make a socket pair");
+	ours = pair[0];
+	theirs = pair[1];
+	if (fd_set_nonblock(ours) < 0 || send_request(h, &r, &theirs) < 0)
+		return error_set(err, errno, "cannot reach our helper");
+	return take_fd(&ours);
+}
+
+void helper_kill(struct helper *h, uint64_t id)
+{
+	const struct request r = { .kind = KILL, .id = id };
+
+	(void)send_request(h, &r, NULL);
+}

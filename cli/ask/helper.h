@@ -1,0 +1,69 @@
+/*
+ * helper.h - a small process for what the supervisor may not do itself any more
+ *
+ * Once locked down the supervisor can neither start a program nor look into another process. This
+ * one is forked before that. It knows two things: who holds the other end of a connection, and how
+ * to start the one program of --ask exec:PROGRAM. Theory of operation stands in helper.c.
+ */
+#ifndef CLI_ASK_HELPER_H
+#define CLI_ASK_HELPER_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/addr.h"
+#include "base/error.h"
+#include "cli/ask/who.h"
+
+struct event_base;
+struct helper;
+
+#define HELPER_TEXT_MAX 384
+
+/**
+ * struct helper_config - what it may do and whom it tells
+ * @program: of --ask exec:PROGRAM, or NULL
+ * @init: pid 1 of the sandbox, as seen from here
+ * @who: an answer to helper_who(); @w->pid is 0 if nobody was found
+ * @exited: a program has ended, with its wait status
+ * @lost: the helper is gone: nothing more will come
+ */
+struct helper_config {
+	const char *program;
+	pid_t init;
+	void (*who)(void *arg, uint64_t id, const struct who *w);
+	void (*exited)(void *arg, uint64_t id, int status);
+	void (*lost)(void *arg);
+	void *arg;
+};
+
+/**
+ * helper_start() - fork it
+ *
+ * Must be called while single-threaded, and before lockdown_enter().
+ *
+ * Return: to be freed by helper_free(); NULL with @err.
+ */
+struct helper *helper_start(struct event_base *base, const struct helper_config *cfg,
+			    struct error *err);
+
+/** helper_free() - end it and every program that it started; NULL is allowed. */
+void helper_free(struct helper *h);
+
+/** helper_who() - ask who holds the socket whose own end is @client:@port. 0, or -1. */
+int helper_who(struct helper *h, uint64_t id, const struct addr *client, uint16_t port);
+
+/**
+ * helper_exec() - start the program
+ * @id: for helper_kill() and @exited
+ * @text: its only argument, a question in words
+ *
+ * Return: a stream socket (non-blocking, CLOEXEC) which is its standard input and output, owned by
+ * the caller; -1 with @err.
+ */
+int helper_exec(struct helper *h, uint64_t id, const char *text, struct error *err);
+
+/** helper_kill() - end a program that is not needed any more; @exited is called as ever. */
+void helper_kill(struct helper *h, uint64_t id);
+
+#endif

@@ -1,0 +1,177 @@
+#include "cli/report/learn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "cli/statedir.h"
+#include "policy/learnfile.h"
+#include "policy/settings.h"
+
+struct learn {
+	char *file, *dir, *name;
+	int fd, lock; /* of the directory, and of the file as it was, whose lock is ours */
+	char *old;
+};
+
+static void warn(void *arg, const char *file, unsigned line, const char *text)
+{
+	(void)arg, (void)file, (void)line, (void)text; /* said when it is used as a policy */
+}
+
+static int check(const struct learn *l, size_t len, struct error *err)
+{
+	struct settings *s = settings_parse(l->old, len, l->file, warn, NULL, err);
+	bool own = s && s->shape == SETTINGS_OWN;
+
+	settings_free(s);
+	if (s && !own)
+		return error_set(err, 0, "'%s' is another program's settings file", l->file);
+	return s ? 0 : -1;
+}
+
+static int read_old(struct learn *l, struct error *err)
+{
+	struct error failed;
+	size_t len;
+
+	l->old = statedir_read(l->fd, l->name, SETTINGS_FILE_MAX, &len, &failed);
+	if (l->old)
+		return check(l, len, err);
+	if (failed.code == ENOENT)
+		return 0;
+	return error_set(err, failed.code, "cannot read '%s'", l->file);
+}
+
+static int open_dir(struct learn *l, struct error *err)
+{
+	if (!*l->name || strcmp(l->name, ".") == 0 || strcmp(l->name, "..") == 0)
+		return error_set(err, EISDIR, "'%s' is no file", l->file);
+	l->fd = open(l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (l->fd < 0 || faccessat(l->fd, ".", W_OK, AT_EACCESS) < 0)
+		return error_set(err, errno, "cannot write in '%s'", l->dir);
+	l->lock = openat(l->fd, l->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (l->lock >= 0 && flock(l->lock, LOCK_EX | LOCK_NB) < 0)
+		return error_set(err, errno, "another run learns in '%s'", l->file);
+	return 0;
+}
+
+struct learn *learn_new(const char *file, struct error *err)
+{
+	struct learn *l = xcalloc(1, sizeof(*l));
+	const char *slash = strrchr(file, '/');
+	CLEANUP_FREE char *parent = NULL;
+
+	l->fd = l->lock = -1;
+	l->file = xstrdup(file);
+	l->name = xstrdup(slash ? slash + 1 : file);
+	/* "DIR/." or "./." is a directory wherever it stands */
+	parent = slash ? xasprintf("%.*s/.", (int)(slash - file), file) : xstrdup(".");
+	l->dir = realpath(parent, NULL);
+	if (!l->dir)
+		l->dir = xstrdup(parent);
+	if (open_dir(l, err) < 0 || read_old(l, err) < 0) {
+		(void)error_wrap(err, "--learn");
+		learn_free(l);
+		return NULL;
+	}
+	return l;
+}
+
+void learn_free(struct learn *l)
+{
+	if (!l)
+		return;
+	cleanup_close(&l->fd);
+	cleanup_close(&l->lock);
+	free(l->file);
+	free(l->dir);
+	free(l->name);
+	free(l->old);
+	free(l);
+}
+
+const char *learn_dir(const struct learn *l)
+{
+	return l->dir;
+}
+
+/* A name that does not resolve is not learnt: nobody knows whose it will be. */
+static bool is_needed(const struct tally_row *r)
+{
+	return r->allow && r->code != CODE_DNS_FAILED && r->target.port != 0 && r->target.host.len;
+}
+
+static void add(struct learnt *v, size_t *n, const struct tally_row *r)
+{
+	size_t i = 0;
+
+	while (i < *n && !target_equal(&v[i].target, &r->target))
+		i++;
+	if (i == *n)
+		v[(*n)++] =
+			(struct learnt){ .target = r->target, .first = r->first, .last = r->last };
+	v[i].is_private |= r->is_private;
+	if (r->first < v[i].first)
+		v[i].first = r->first;
+	if (r->last > v[i].last)
+		v[i].last = r->last;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct learnt *x = a, *y = b;
+	int c = strcmp(x->target.host.s, y->target.host.s);
+
+	return c ? c : (int)x->target.port - (int)y->target.port;
+}
+
+static struct learnt *collect(const struct tally *t, size_t *n)
+{
+	size_t rows;
+	const struct tally_row **row = tally_sorted(t, &rows);
+	struct learnt *v = xcalloc(rows + 1, sizeof(*v));
+
+	*n = 0;
+	for (size_t i = 0; i < rows; i++) {
+		if (is_needed(row[i]))
+			add(v, n, row[i]);
+	}
+	free(row);
+	qsort(v, *n, sizeof(*v), by_name);
+	return v;
+}
+
+static void propose(void *arg, const char *pattern, size_t count)
+{
+	const struct learn *l = arg;
+
+	(void)fprintf(stderr, "sbx-net: %zu names in '%s' would be one as \"%s\"\n", count, l->file,
+		      pattern);
+}
+
+int learn_save(const struct learn *l, const struct tally *t, struct error *err)
+{
+	size_t n, added;
+	CLEANUP_FREE struct learnt *v = collect(t, &n);
+	CLEANUP_FREE char *text = learnfile_merge(l->old, v, n, &added, err);
+
+	if (!text)
+		return error_wrap(err, "--learn");
+	if (statedir_replace(l->fd, l->name, text, strlen(text), err) < 0)
+		return error_set(err, err->code, "--learn: cannot write '%s'", l->file);
+	(void)fprintf(stderr, "sbx-net: learnt %zu new of %zu targets; next time: -p %s\n", added,
+		      n, l->file);
+	if (tally_sums(t)->left_out)
+		(void)fprintf(stderr, "sbx-net: more than %d targets; not all were learnt\n",
+			      TALLY_MAX);
+	learnfile_propose(v, n, propose, (void *)(uintptr_t)l);
+	return 0;
+}

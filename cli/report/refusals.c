@@ -1,0 +1,207 @@
+#include "cli/report/refusals.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "policy/refusal.h"
+
+#define SLOTS	    (REFUSALS_MAX * 2)
+#define LINES_MAX   40		   /* lines as it happens; what comes later is told at the end */
+#define SUMMARY_MAX 12		   /* targets at the end */
+#define ALLOW_WITH  "allow with: " /* policy/refusal.c */
+
+/* One host:port and reason. @next keeps the order of first sight. */
+struct entry {
+	struct target target;
+	enum code code;
+	uint64_t count;
+	char *text;
+};
+
+struct refusals {
+	bool quiet;
+	refusals_tell *tell;
+	void *tell_arg;
+	unsigned lines;
+	uint64_t total;
+	struct hash_key key;
+	uint16_t slot[SLOTS]; /* 1 + index into @v; 0 is empty */
+	struct entry v[REFUSALS_MAX];
+	size_t n;
+};
+
+struct refusals *refusals_new(bool quiet)
+{
+	struct refusals *r = xcalloc(1, sizeof(*r));
+
+	r->quiet = quiet;
+	r->key = hash_key_random();
+	return r;
+}
+
+void refusals_set_tell(struct refusals *r, refusals_tell *tell, void *arg)
+{
+	r->tell = tell;
+	r->tell_arg = arg;
+}
+
+void refusals_free(struct refusals *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->n; i++)
+		free(r->v[i].text);
+	free(r);
+}
+
+static bool is_failure(enum code code)
+{
+	return code == CODE_DNS_FAILED || code == CODE_CONNECT_FAILED ||
+	       code == CODE_CONNECT_TIMEOUT;
+}
+
+/* The slot of an entry, or the empty one where it would go. */
+static size_t find(const struct refusals *r, const struct target *t, enum code code)
+{
+	char text[TARGET_TEXT_MAX];
+	uint64_t h;
+	size_t i;
+
+	(void)target_format(t, text);
+	h = hash_bytes(&r->key, text, strlen(text)) + (uint64_t)code;
+	for (i = h % SLOTS; r->slot[i]; i = (i + 1) % SLOTS) {
+		const struct entry *e = &r->v[r->slot[i] - 1];
+
+		if (e->code == code && target_equal(&e->target, t))
+			break;
+	}
+	return i;
+}
+
+/* One write, so that the line is not mixed with the command's own output. */
+static void say(const char *text)
+{
+	CLEANUP_FREE char *line = xasprintf("sbx-net: %s\n", text);
+
+	log_raw(line, strlen(line));
+}
+
+void refusals_note(struct refusals *r, const struct target *t, const struct decision *d)
+{
+	char text[REFUSAL_MAX];
+	size_t i = find(r, t, d->code);
+	const char *told;
+	struct entry *e;
+
+	if (!is_failure(d->code))
+		r->total++;
+	if (r->slot[i]) {
+		r->v[r->slot[i] - 1].count++;
+		return;
+	}
+	if (r->n == REFUSALS_MAX)
+		return;
+	e = &r->v[r->n++];
+	r->slot[i] = (uint16_t)r->n;
+	*e = (struct entry){ .target = *t, .code = d->code, .count = 1 };
+	e->text = xstrdup(refusal_format(t, d, text));
+	if ((r->quiet && !r->tell) || r->lines > LINES_MAX)
+		return;
+	told = r->lines == LINES_MAX ? "many refusals; further ones are told at the end" : e->text;
+	if (!r->quiet)
+		say(told);
+	if (r->tell)
+		r->tell(r->tell_arg, told);
+	r->lines++;
+}
+
+/* Most often refused first; then in the order of first sight. */
+static int more_often(const void *a, const void *b)
+{
+	const struct entry *const *x = a, *const *y = b;
+
+	if ((*x)->count != (*y)->count)
+		return (*x)->count > (*y)->count ? -1 : 1;
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* The refusals by policy, in the order of the summary. Return: how many. */
+static size_t sorted(const struct refusals *r, const struct entry **v)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		if (!is_failure(r->v[i].code))
+			v[n++] = &r->v[i];
+	}
+	qsort(v, n, sizeof(*v), more_often);
+	return n;
+}
+
+/* The options that would have allowed what is listed, in one line to be copied. */
+static void put_remedies(const struct entry *const *v, size_t n, FILE *out)
+{
+	const char *lead = "sbx-net: " ALLOW_WITH;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *remedy = strstr(v[i]->text, ALLOW_WITH);
+
+		if (!remedy)
+			continue;
+		(void)fprintf(out, "%s%s", lead, remedy + strlen(ALLOW_WITH));
+		lead = " ";
+	}
+	if (*lead == ' ')
+		(void)fputc('\n', out);
+}
+
+void refusals_summary(const struct refusals *r, FILE *out)
+{
+	const struct entry *v[REFUSALS_MAX];
+	size_t n = sorted(r, v), shown = n < SUMMARY_MAX ? n : SUMMARY_MAX;
+	char name[TARGET_TEXT_MAX];
+
+	/* One line has said it all already. */
+	if (r->quiet || r->total < 2)
+		return;
+	(void)fprintf(out, "sbx-net: %llu refusals, %zu target%s%s:\n",
+		      (unsigned long long)r->total, n, n == 1 ? "" : "s",
+		      r->n == REFUSALS_MAX ? " or more" : "");
+	for (size_t i = 0; i < shown; i++)
+		(void)fprintf(out, "sbx-net: %6llux %s (%s)\n", (unsigned long long)v[i]->count,
+			      v[i]->target.host.len ? target_format(&v[i]->target, name)
+						    : "no valid target",
+			      policy_code_name(v[i]->code));
+	if (shown < n)
+		(void)fprintf(out, "sbx-net:         and %zu more\n", n - shown);
+	put_remedies(v, shown, out);
+}
+
+uint64_t refusals_total(const struct refusals *r)
+{
+	return r->total;
+}
+
+void refusals_block(const struct refusals *r, FILE *out)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < r->n; i++) {
+		const struct entry *e = &r->v[i];
+		char name[TARGET_TEXT_MAX];
+
+		if (is_failure(e->code))
+			continue;
+		if (!any)
+			(void)fputs("<sandbox_violations>\n", out);
+		any = true;
+		(void)fprintf(out, "deny network-outbound %s (%s)\n",
+			      target_format(&e->target, name), policy_code_name(e->code));
+	}
+	if (any)
+		(void)fputs("</sandbox_violations>\n", out);
+}

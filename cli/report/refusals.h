@@ -1,0 +1,48 @@
+/*
+ * refusals.h - tell a person what was refused: once a host:port and reason, not a thousand times
+ */
+#ifndef CLI_REPORT_REFUSALS_H
+#define CLI_REPORT_REFUSALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "policy/policy.h"
+#include "policy/target.h"
+
+/* Distinct host:port and reason remembered; further ones are counted but not told apart. */
+#define REFUSALS_MAX 1024
+
+struct refusals;
+
+/** refusals_new() - @quiet: lines are not printed, only counted. Free with refusals_free(). */
+struct refusals *refusals_new(bool quiet);
+
+/** typedef refusals_tell - hears each line that is printed, without its newline */
+typedef void refusals_tell(void *arg, const char *text);
+
+/** refusals_set_tell() - have somebody hear the lines, quiet or not; NULL for nobody. */
+void refusals_set_tell(struct refusals *r, refusals_tell *tell, void *arg);
+
+/** refusals_free() - NULL is allowed. */
+void refusals_free(struct refusals *r);
+
+/** refusals_note() - a target was refused, or could not be reached; prints its line the first time, if there were few. */
+void refusals_note(struct refusals *r, const struct target *t, const struct decision *d);
+
+/**
+ * refusals_summary() - what was refused, how often, and what would have allowed it
+ *
+ * Nothing when quiet, or when the one line that was printed says it all.
+ */
+void refusals_summary(const struct refusals *r, FILE *out);
+
+/** refusals_total() - how many refusals by policy (not failures to connect) there were. */
+uint64_t refusals_total(const struct refusals *r);
+
+/** refusals_block() - the <sandbox_violations> block of --violations; nothing if none. */
+void refusals_block(const struct refusals *r, FILE *out);
+
+#endif

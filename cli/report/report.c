@@ -1,0 +1,203 @@
+#include "cli/report/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/xalloc.h"
+#include "policy/refusal.h"
+
+/* @append: a file of that format is added to, not replaced */
+static const struct format {
+	const char *name;
+	report_writer *write;
+	bool append;
+} formats[] = {
+	{ "text", report_text, false },	  { "markdown", report_markdown, true },
+	{ "json", report_json, false },	  { "junit", report_junit, false },
+	{ "sarif", report_sarif, false },
+};
+
+struct reports {
+	const char *const *v;
+	size_t n;
+	int *fd; /* -1: standard error */
+};
+
+static const struct format *find(const char *value)
+{
+	size_t n = strcspn(value, ":");
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		if (strlen(formats[i].name) == n && memcmp(formats[i].name, value, n) == 0)
+			return &formats[i];
+	}
+	return NULL;
+}
+
+/* The FILE, or NULL. */
+static const char *file_of(const char *value)
+{
+	const char *colon = strchr(value, ':');
+
+	return colon ? colon + 1 : NULL;
+}
+
+int report_check(const char *value, struct error *err)
+{
+	const char *file = file_of(value);
+
+	if (!find(value) || (file && !*file))
+		return error_set(err, 0,
+				 "knows text, markdown, json, junit and sarif, each with :FILE or "
+				 "without");
+	return 0;
+}
+
+void report_write(const char *value, const struct tally *t, const char *command, FILE *out)
+{
+	struct report r = { .command = command, .sums = *tally_sums(t) };
+	const struct tally_row **row = tally_sorted(t, &r.n);
+
+	r.row = row;
+	find(value)->write(&r, out);
+	free(row);
+}
+
+struct reports *reports_open(const char *const *v, size_t n, struct error *err)
+{
+	struct reports *r = xcalloc(1, sizeof(*r));
+
+	r->v = v;
+	r->fd = xcalloc(n + 1, sizeof(*r->fd));
+	for (r->n = 0; r->n < n; r->n++) {
+		const char *file = file_of(v[r->n]);
+
+		r->fd[r->n] = -1;
+		if (!file)
+			continue;
+		r->fd[r->n] = open(file,
+				   O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK |
+					   O_NOFOLLOW | (find(v[r->n])->append ? O_APPEND : 0),
+				   0666);
+		if (r->fd[r->n] < 0) {
+			(void)error_set(err, errno, "cannot write the report '%s'", file);
+			reports_free(r);
+			return NULL;
+		}
+	}
+	return r;
+}
+
+void reports_free(struct reports *r)
+{
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->n; i++)
+		cleanup_close(&r->fd[i]);
+	free(r->fd);
+	free(r);
+}
+
+/* A report is made in memory: what cannot be written whole is an error, not half a document. */
+static int put(int fd, bool append, const char *text, size_t len)
+{
+	struct stat st;
+
+	if (!append && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(fd, 0) < 0)
+		return -1;
+	return fd_write_all(fd, text, len);
+}
+
+int reports_write(const struct reports *r, const struct tally *t, const char *command,
+		  struct error *err)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		CLEANUP_FREE char *text = NULL;
+		size_t len;
+		FILE *out = open_memstream(&text, &len);
+
+		if (!out)
+			return error_set(err, errno, "cannot write a report");
+		report_write(r->v[i], t, command, out);
+		if (fclose(out) != 0 || put(r->fd[i] < 0 ? STDERR_FILENO : r->fd[i],
+					    find(r->v[i])->append, text, len) < 0)
+			return error_set(err, errno, "cannot write the report '%s'", r->v[i]);
+	}
+	return 0;
+}
+
+const char *report_outcome(const struct tally_row *row)
+{
+	if (!row->allow)
+		return "refused";
+	return row->code == CODE_OK ? "allowed" : "failed";
+}
+
+const char *report_target(const struct tally_row *row, char out[TARGET_TEXT_MAX])
+{
+	if (row->target.host.len)
+		return target_format(&row->target, out);
+	(void)snprintf(out, TARGET_TEXT_MAX, "(no valid target)");
+	return out;
+}
+
+const char *report_sentence(const struct tally_row *row, char *out)
+{
+	const struct rule rule = { .text = row->rule, .file = row->file, .line = row->line };
+	const struct decision d = {
+		.verdict = row->allow ? VERDICT_ALLOW : VERDICT_DENY,
+		.code = row->code,
+		.rule = row->rule ? &rule : NULL,
+		.addr = row->addr,
+	};
+
+	return refusal_format(&row->target, &d, out);
+}
+
+void report_escaped(const char *text, FILE *out)
+{
+	for (; *text; text++) {
+		switch (*text) {
+		case '&':
+			(void)fputs("&amp;", out);
+			break;
+		case '<':
+			(void)fputs("&lt;", out);
+			break;
+		case '>':
+			(void)fputs("&gt;", out);
+			break;
+		case '"':
+			(void)fputs("&quot;", out);
+			break;
+		default: /* XML has no way to write a control byte, Markdown no use for one */
+			if (*text < ' ' || *text > '~')
+				(void)fputc('?', out);
+			else
+				(void)fputc(*text, out);
+		}
+	}
+}
+
+void report_quoted(const char *text, FILE *out)
+{
+	(void)fputc('"', out);
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c == '"' || c == '\\')
+			(void)fprintf(out, "\\%c", c);
+		else if (c < ' ' || c > '~')
+			(void)fprintf(out, "\\u%04x", c);
+		else
+			(void)fputc(c, out);
+	}
+	(void)fputc('"', out);
+}

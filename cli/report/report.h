@@ -1,0 +1,71 @@
+/*
+ * report.h - what a run did, for people, CI jobs and programs: one writer a format
+ */
+#ifndef CLI_REPORT_REPORT_H
+#define CLI_REPORT_REPORT_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "cli/report/tally.h"
+
+/**
+ * struct report - what the writers read
+ * @command: the command of the run as text, printable ASCII; "" if unknown
+ * @row, @n: in the order of tally_sorted()
+ */
+struct report {
+	const char *command;
+	const struct tally_row *const *row;
+	size_t n;
+	struct tally_sums sums;
+};
+
+/** typedef report_writer - one format */
+typedef void report_writer(const struct report *r, FILE *out);
+
+report_writer report_text, report_markdown, report_json, report_junit, report_sarif;
+
+/** report_check() - whether @value is FORMAT or FORMAT:FILE. 0, or -1 with @err. */
+int report_check(const char *value, struct error *err);
+
+/** report_write() - in the format that (valid) @value names. */
+void report_write(const char *value, const struct tally *t, const char *command, FILE *out);
+
+struct reports;
+
+/**
+ * reports_open() - open the files of --report before anything is locked down
+ * @v, @n: FORMAT or FORMAT:FILE, valid; must outlive it. Without a file it is standard error
+ *
+ * A file is emptied when it is written, at the end; a Markdown one is appended to, as the summary of
+ * a CI job is. Return: to be freed by reports_free(); NULL with @err.
+ */
+struct reports *reports_open(const char *const *v, size_t n, struct error *err);
+
+/** reports_free() - NULL is allowed. */
+void reports_free(struct reports *r);
+
+/** reports_write() - all of them. 0, or -1 with @err. */
+int reports_write(const struct reports *r, const struct tally *t, const char *command,
+		  struct error *err);
+
+/* ---- for the writers */
+
+/** report_outcome() - "refused", "failed" or "allowed". */
+const char *report_outcome(const struct tally_row *row);
+
+/** report_target() - "host:port", or "(no valid target)"; in @out, which is returned. */
+const char *report_target(const struct tally_row *row, char out[TARGET_TEXT_MAX]);
+
+/** report_sentence() - the refusal as on stderr; REFUSAL_MAX bytes. Return: @out. */
+const char *report_sentence(const struct tally_row *row, char *out);
+
+/** report_escaped() - text for XML (also in attributes) and for Markdown's HTML. */
+void report_escaped(const char *text, FILE *out);
+
+/** report_quoted() - a JSON string with its quotes. */
+void report_quoted(const char *text, FILE *out);
+
+#endif

@@ -1,0 +1,85 @@
+/*
+ * report_markdown.c - a table for the summary of a CI job
+ *
+ * Names are canonical, but rules and commands are somebody's text: a cell is code with its bar and
+ * its HTML neutralised.
+ */
+#include "cli/report/report.h"
+
+#include <string.h>
+
+#include "policy/refusal.h"
+
+/* In <code>, not in backticks: text may hold backticks, and a bar would end the cell. */
+static void put_code(const char *text, FILE *out)
+{
+	(void)fputs("<code>", out);
+	for (; *text; text++) {
+		char one[2] = { *text, '\0' };
+
+		if (strchr("|`*_[]\\~#!", *text))
+			(void)fprintf(out, "&#%d;", *text);
+		else
+			report_escaped(one, out);
+	}
+	(void)fputs("</code>", out);
+}
+
+static void put_rows(const struct report *r, FILE *out)
+{
+	char name[TARGET_TEXT_MAX];
+
+	(void)fputs("\n| | target | times | code | rule | out | in |\n"
+		    "|---|---|--:|---|---|--:|--:|\n",
+		    out);
+	for (size_t i = 0; i < r->n; i++) {
+		const struct tally_row *row = r->row[i];
+
+		(void)fprintf(out, "| %s | ", report_outcome(row));
+		put_code(report_target(row, name), out);
+		(void)fprintf(out, " | %llu | %s | ", (unsigned long long)row->count,
+			      policy_code_name(row->code));
+		if (row->rule)
+			put_code(row->rule, out);
+		(void)fprintf(out, " | %llu | %llu |\n", (unsigned long long)row->bytes_up,
+			      (unsigned long long)row->bytes_down);
+	}
+}
+
+/* What would have allowed the rest, to be copied. */
+static void put_remedies(const struct report *r, FILE *out)
+{
+	char text[REFUSAL_MAX];
+	bool any = false;
+
+	for (size_t i = 0; i < r->n && !r->row[i]->allow; i++) {
+		const char *remedy = strstr(report_sentence(r->row[i], text), "; allow with: ");
+
+		if (!remedy)
+			continue;
+		(void)fputs(any ? "\n" : "\nTo allow what was refused:\n\n```\n", out);
+		(void)fputs(remedy + strlen("; allow with: "), out);
+		any = true;
+	}
+	if (any)
+		(void)fputs("\n```\n", out);
+}
+
+void report_markdown(const struct report *r, FILE *out)
+{
+	(void)fputs("### Network access", out);
+	if (*r->command) {
+		(void)fputs(" of ", out);
+		put_code(r->command, out);
+	}
+	(void)fprintf(out, "\n\n%llu allowed, **%llu refused**, %llu not reached\n",
+		      (unsigned long long)r->sums.allowed, (unsigned long long)r->sums.refused,
+		      (unsigned long long)r->sums.failed);
+	if (r->n)
+		put_rows(r, out);
+	if (r->sums.left_out)
+		(void)fprintf(out, "\nand %llu decisions about further targets\n",
+			      (unsigned long long)r->sums.left_out);
+	put_remedies(r, out);
+	(void)fputs("\n", out);
+}

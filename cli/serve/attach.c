@@ -1,0 +1,514 @@
+/*
+ * Theory of operation
+ *
+ * A client of control.sock is one of our own user's processes, which may well be a confined one:
+ * a bridge runs inside the sandbox, and what it can open, the command next to it can open too. So
+ * a session gets at most what serve itself allows: its own list narrows, it never adds. Nothing a
+ * client does blocks: lines and listeners are taken as they come, within ATTACH_TIMEOUT_S.
+ *
+ * Whoever has sent a listener may keep a copy and make it block again (O_NONBLOCK belongs to the
+ * open file), and then accept() on it waits until somebody comes. While there are sessions, an alarm
+ * each second ends such a wait: one session can slow the others, never stop them.
+ *
+ *	LINE --- attach ---> LISTENERS --- the end mark ---> ATTACHED
+ *	 ^  \                                                   |
+ *	 |   reload, stats: one answer each                     v any byte, or the end
+ *	 +----+                                               closed, and with it the session
+ */
+#include "cli/serve/attach.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/jsonout.h"
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "cli/serve/attach_message.h"
+#include "cli/gate.h"
+#include "cli/privsock.h"
+#include "netns/bridge.h"
+#include "policy/refusal.h"
+#include "proxy/proxy.h"
+
+#define ATTACH_TIMEOUT_S 10
+#define CLIENTS_MAX	 512 /* control connections; sessions are among them */
+#define STATS_MAX	 512
+#define BACKOFF_MS	 100
+
+enum state { LINE, LISTENERS, ATTACHED };
+
+/**
+ * struct client - one control connection
+ * @options: serve's options with the session's bounds; its grown arrays are owned
+ * @request: what those point into
+ * @rx: while the listeners come
+ * @gate: the session, once its listeners are due
+ * @number: of the session
+ */
+struct client {
+	LIST_ENTRY(client) entry;
+	struct attach *a;
+	int fd;
+	enum state state;
+	struct event ev, timer;
+	struct attach_request request;
+	struct run_options options;
+	struct bridge_rx *rx;
+	struct gate *gate;
+	unsigned number;
+};
+
+LIST_HEAD(client_list, client);
+
+/** struct door - a listening socket */
+struct door {
+	struct event ev, again;
+};
+
+struct attach {
+	struct attach_config cfg;
+	struct client_list clients;
+	struct door *doors[4];
+	size_t ndoors, nclients, nattached;
+	unsigned last;
+	uint64_t netns;
+	bool draining;
+	char line[ATTACH_LINE_MAX];
+};
+
+static void alarm_cb(int sig)
+{
+	(void)sig;
+}
+
+/* Without SA_RESTART: a call that waits returns with EINTR. */
+static void watchdog(bool on)
+{
+	const struct sigaction sa = { .sa_handler = alarm_cb };
+	const struct itimerval every = { .it_interval.tv_sec = on, .it_value.tv_sec = on };
+
+	(void)sigaction(SIGALRM, &sa, NULL);
+	(void)setitimer(ITIMER_REAL, &every, NULL);
+}
+
+/* ---- the end of a client */
+
+static void session_end(struct client *c)
+{
+	if (c->state == ATTACHED) {
+		if (--c->a->nattached == 0)
+			watchdog(false);
+		log_info("session=%u event=end", c->number);
+	}
+	gate_free(c->gate);
+	c->gate = NULL;
+	if (c->rx)
+		bridge_rx_clear(c->rx);
+	free(c->rx);
+	c->rx = NULL;
+	free(c->options.rules.v);
+	free(c->options.within.v);
+	free(c->options.forwards);
+	attach_request_clear(&c->request);
+}
+
+static void client_free(struct client *c)
+{
+	session_end(c);
+	(void)event_del(&c->ev);
+	(void)event_del(&c->timer);
+	(void)close(c->fd);
+	LIST_REMOVE(c, entry);
+	c->a->nclients--;
+	free(c);
+}
+
+static void timer_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	client_free(arg);
+}
+
+/* ---- answers */
+
+/* Return: false if the client does not take it, which is its end. */
+static bool answer(const struct client *c, const char *line)
+{
+	size_t n = strlen(line);
+
+	return send(c->fd, line, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
+}
+
+static bool answer_reply(const struct client *c, const struct attach_reply *r)
+{
+	CLEANUP_FREE char *line = attach_reply_format(r);
+
+	return answer(c, line);
+}
+
+static bool answer_error(const struct client *c, const struct error *err)
+{
+	struct attach_reply *r = xcalloc(1, sizeof(*r));
+	bool sent;
+
+	static_assert(sizeof(r->error) == sizeof(err->msg), "an error fits");
+	memcpy(r->error, err->msg, sizeof(r->error));
+	sent = answer_reply(c, r);
+	free(r);
+	return sent;
+}
+
+static bool answer_ok(const struct client *c)
+{
+	return answer(c, "{\"ok\":true}\n");
+}
+
+static bool answer_stats(const struct client *c)
+{
+	const struct attach *a = c->a;
+	char line[STATS_MAX];
+	struct jsonout j;
+
+	jsonout_begin(&j, line, sizeof(line) - 1);
+	jsonout_bool(&j, "ok", true);
+	jsonout_str(&j, "version", SBX_VERSION);
+	jsonout_uint(&j, "sessions", a->nattached);
+	jsonout_uint(&j, "sessions_ever", a->last);
+	jsonout_uint(&j, "connections", attach_connections(a));
+	jsonout_bool(&j, "draining", a->draining);
+	line[jsonout_end(&j)] = '\0';
+	return answer(c, line);
+}
+
+/* ---- attaching */
+
+/* Serve's options, and what this session asked for. */
+static int build_options(struct client *c, struct error *err)
+{
+	const struct run_options *from = c->a->cfg.options;
+	struct run_options *o = &c->options;
+
+	*o = *from;
+	o->within = (struct option_strings){ 0 };
+	o->forwards = NULL;
+	o->nforwards = 0;
+	o->rules = (struct option_values){ 0 };
+	for (size_t i = 0; i < from->rules.n; i++)
+		options_add_rule(o, from->rules.v[i].id, from->rules.v[i].value);
+	for (size_t i = 0; i < c->request.deny.n; i++)
+		options_add_rule(o, OPT_DENY, c->request.deny.v[i]);
+	for (size_t i = 0; i < c->request.only.n; i++)
+		options_add_within(o, c->request.only.v[i]);
+	for (size_t i = 0; i < c->request.forward.n; i++)
+		if (options_add_forward(o, c->request.forward.v[i], err) < 0)
+			return error_wrap(err, "--forward");
+	return 0;
+}
+
+static int copy_ports(uint16_t *out, size_t max, const uint16_t *v, size_t n, struct error *err)
+{
+	if (n > max)
+		return error_set(err, 0, "too many ports for one session");
+	for (size_t i = 0; i < n; i++)
+		out[i] = v[i];
+	return 0;
+}
+
+static int open_session(struct client *c, struct attach_reply *r, struct error *err)
+{
+	struct attach *a = c->a;
+	struct netns_plan plan;
+
+	if (a->draining)
+		return error_set(err, 0, "the server is about to end");
+	if (build_options(c, err) < 0)
+		return -1;
+	c->gate = gate_new(&c->options, a->cfg.cwd, err);
+	if (!c->gate || gate_open(c->gate, a->cfg.outside, a->last + 1, err) < 0)
+		return -1;
+	c->number = ++a->last;
+	gate_plan(c->gate, &plan);
+	*r = (struct attach_reply){ .ok = true,
+				    .session = c->number,
+				    .netns = a->netns,
+				    .capture = plan.capture && c->request.capture,
+				    .nports = plan.nports,
+				    .nforwards = plan.nforwards };
+	if (copy_ports(r->ports, ATTACH_PORTS_MAX, plan.ports, plan.nports, err) < 0)
+		return -1;
+	return copy_ports(r->forwards, FORWARDS_MAX, plan.forwards, plan.nforwards, err);
+}
+
+/* Return: false when the client is to be closed. */
+static bool attach(struct client *c)
+{
+	struct attach_reply *r = xcalloc(1, sizeof(*r));
+	struct error err = { 0 };
+	bool ok = open_session(c, r, &err) == 0;
+
+	if (ok) {
+		ok = answer_reply(c, r);
+		c->state = LISTENERS;
+		c->rx = xcalloc(1, sizeof(*c->rx));
+		bridge_rx_init(c->rx);
+	} else {
+		(void)answer_error(c, &err);
+	}
+	free(r);
+	return ok;
+}
+
+/* What was refused, for the bridge's standard error. A bridge that reads nothing misses it. */
+static void tell_refusal(void *arg, const char *text)
+{
+	const struct client *c = arg;
+	char line[STATS_MAX + 6 * REFUSAL_MAX];
+	struct jsonout j;
+	size_t n;
+
+	jsonout_begin(&j, line, sizeof(line));
+	jsonout_str(&j, "event", "refused");
+	jsonout_str(&j, "text", text);
+	n = jsonout_end(&j);
+	if (n > 0)
+		(void)send(c->fd, line, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Return: false when the client is to be closed. */
+static bool take_listeners(struct client *c)
+{
+	struct error err = { 0 };
+	int rc = bridge_rx_turn(c->rx, c->fd, &err);
+
+	if (rc == 0)
+		return true;
+	if (rc < 0 || gate_serve(c->gate, c->rx->v, c->rx->n, &err) < 0) {
+		(void)answer_error(c, &err);
+		return false;
+	}
+	bridge_rx_clear(c->rx);
+	free(c->rx);
+	c->rx = NULL;
+	c->state = ATTACHED;
+	if (c->a->nattached++ == 0)
+		watchdog(true);
+	(void)event_del(&c->timer);
+	log_info("session=%u event=attached", c->number);
+	if (!answer_ok(c))
+		return false;
+	gate_tell_refusals(c->gate, tell_refusal, c);
+	return true;
+}
+
+/* ---- lines */
+
+/* Return: false when the client is to be closed. */
+static bool obey(struct client *c, const char *line, size_t n)
+{
+	struct error err;
+
+	attach_request_clear(&c->request);
+	if (attach_request_parse(line, n, &c->request, &err) < 0) {
+		(void)answer_error(c, &err);
+		return false;
+	}
+	switch (c->request.op) {
+	case ATTACH_OP_ATTACH:
+		return attach(c);
+	case ATTACH_OP_RELOAD:
+		return attach_reload(c->a, &err) < 0 ? answer_error(c, &err) : answer_ok(c);
+	case ATTACH_OP_STATS:
+		return answer_stats(c);
+	}
+	return false;
+}
+
+/* What a turn at a client's socket found. */
+enum turn { TURN_CLOSE, TURN_WAIT, TURN_AGAIN };
+
+/*
+ * A line is looked at before it is taken, so that nothing behind it is: there may be descriptors.
+ * The event is edge-triggered, for half a line stays where it is.
+ */
+static enum turn take_line(struct client *c)
+{
+	char *line = c->a->line;
+	ssize_t n = recv(c->fd, line, ATTACH_LINE_MAX, MSG_PEEK | MSG_DONTWAIT);
+	const char *end;
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? TURN_WAIT : TURN_CLOSE;
+	end = n > 0 ? memchr(line, '\n', (size_t)n) : NULL;
+	if (!end)
+		return n > 0 && n < ATTACH_LINE_MAX ? TURN_WAIT : TURN_CLOSE;
+	n = recv(c->fd, line, (size_t)(end - line) + 1, MSG_DONTWAIT);
+	return n > 0 && obey(c, line, (size_t)n) ? TURN_AGAIN : TURN_CLOSE;
+}
+
+static void client_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct client *c = arg;
+	enum turn turn = TURN_CLOSE;
+
+	(void)fd, (void)what;
+	while (c->state == LINE && (turn = take_line(c)) == TURN_AGAIN)
+		;
+	if (c->state == LISTENERS)
+		turn = take_listeners(c) ? TURN_WAIT : TURN_CLOSE;
+	if (turn == TURN_CLOSE)
+		client_free(c);
+}
+
+/* ---- doors */
+
+static void client_new(struct attach *a, int fd)
+{
+	const struct timeval timeout = { .tv_sec = ATTACH_TIMEOUT_S };
+	struct client *c = xcalloc(1, sizeof(*c));
+	struct event_base *base = a->cfg.outside->base;
+
+	c->a = a;
+	c->fd = fd;
+	LIST_INSERT_HEAD(&a->clients, c, entry);
+	a->nclients++;
+	(void)event_assign(&c->ev, base, fd, EV_READ | EV_PERSIST | EV_ET, client_cb, c);
+	(void)event_assign(&c->timer, base, -1, 0, timer_cb, c);
+	(void)event_add(&c->timer, &timeout);
+	if (event_add(&c->ev, NULL) < 0)
+		client_free(c);
+}
+
+static void door_pause(struct door *d)
+{
+	const struct timeval again = { .tv_usec = BACKOFF_MS * 1000 };
+
+	(void)event_del(&d->ev);
+	(void)event_add(&d->again, &again);
+}
+
+static void again_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct door *d = arg;
+
+	(void)fd, (void)what;
+	(void)event_add(&d->ev, NULL);
+}
+
+static void door_cb(evutil_socket_t sock, short what, void *arg)
+{
+	struct attach *a = arg;
+	struct door *d = NULL;
+	int fd = -1;
+
+	(void)what;
+	for (size_t i = 0; i < a->ndoors; i++)
+		if (event_get_fd(&a->doors[i]->ev) == sock)
+			d = a->doors[i];
+	if (a->nclients < CLIENTS_MAX)
+		fd = privsock_accept(sock);
+	if (fd >= 0)
+		client_new(a, fd);
+	else if (d && (a->nclients >= CLIENTS_MAX ||
+		       (errno != EAGAIN && errno != EINTR && errno != EPERM)))
+		door_pause(d);
+}
+
+struct attach *attach_new(const struct attach_config *cfg)
+{
+	struct attach *a = xcalloc(1, sizeof(*a));
+
+	a->cfg = *cfg;
+	a->netns = attach_netns();
+	LIST_INIT(&a->clients);
+	return a;
+}
+
+int attach_listen(struct attach *a, int fd, struct error *err)
+{
+	struct event_base *base = a->cfg.outside->base;
+	struct door *d;
+
+	if (a->ndoors == ARRAY_SIZE(a->doors))
+		return error_set(err, 0, "too many control sockets");
+	d = xcalloc(1, sizeof(*d));
+	a->doors[a->ndoors++] = d;
+	(void)event_assign(&d->ev, base, fd, EV_READ | EV_PERSIST, door_cb, a);
+	(void)event_assign(&d->again, base, -1, 0, again_cb, d);
+	if (event_add(&d->ev, NULL) < 0)
+		return error_set(err, 0, "cannot watch the control socket");
+	return 0;
+}
+
+int attach_reload(struct attach *a, struct error *err)
+{
+	struct error one;
+	struct client *c;
+	int rc = 0;
+
+	if (gate_read_again(a->cfg.base, err) < 0)
+		rc = -1;
+	LIST_FOREACH (c, &a->clients, entry) {
+		if (!c->gate || gate_read_again(c->gate, &one) == 0)
+			continue;
+		if (rc == 0)
+			*err = one;
+		rc = -1;
+	}
+	return rc;
+}
+
+static void doors_close(struct attach *a)
+{
+	while (a->ndoors > 0) {
+		struct door *d = a->doors[--a->ndoors];
+
+		(void)event_del(&d->ev);
+		(void)event_del(&d->again);
+		free(d);
+	}
+}
+
+void attach_drain(struct attach *a)
+{
+	struct client *c;
+
+	a->draining = true;
+	doors_close(a);
+	session_close_listeners(gate_session(a->cfg.base));
+	LIST_FOREACH (c, &a->clients, entry) {
+		if (c->gate)
+			session_close_listeners(gate_session(c->gate));
+	}
+}
+
+size_t attach_connections(const struct attach *a)
+{
+	size_t n = session_connections(gate_session(a->cfg.base));
+	const struct client *c;
+
+	LIST_FOREACH (c, &a->clients, entry) {
+		if (c->gate)
+			n += session_connections(gate_session(c->gate));
+	}
+	return n;
+}
+
+void attach_free(struct attach *a)
+{
+	if (!a)
+		return;
+	doors_close(a);
+	while (!LIST_EMPTY(&a->clients))
+		client_free(LIST_FIRST(&a->clients));
+	free(a);
+}
