@@ -336,7 +336,6 @@ static int serve_listener(struct gate *g, struct netns_listener *l, struct error
 			break;
 		return session_listen(g->session, fd, LISTENER_FORWARD,
 				      &g->forwards.target[l->index], err);
-	case NETNS_NOTIFY:
 	case NETNS_PUBLISH:
 		break;
 	}

@@ -258,7 +258,7 @@ static int execute(struct command *c)
 	char *const *argv = c->plan->argv;
 	int code;
 
-	if (seccomp_install(&c->filter, NULL, &c->err))
+	if (seccomp_install(&c->filter, &c->err))
 		return -1;
 	if (c->program >= 0)
 		(void)syscall(SYS_execveat, c->program, "", argv, c->plan->envp, AT_EMPTY_PATH);

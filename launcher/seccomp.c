@@ -241,9 +241,6 @@ static void leaf(struct seccomp_asm *a, enum seccomp_verdict v, const void *cont
 	case SECCOMP_V_SOCKETPAIR:
 		leaf_socketpair(a, o->allow_unix);
 		break;
-	case SECCOMP_V_CONNECT:
-		seccomp_asm_ret(a, o->notify_connect ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW);
-		break;
 	case SECCOMP_V_SETSOCKOPT:
 		leaf_setsockopt(a);
 		break;
@@ -312,23 +309,18 @@ static int check_in_force(struct error *err)
 	return 0;
 }
 
-int seccomp_install(const struct seccomp_program *program, int *listener, struct error *err)
+int seccomp_install(const struct seccomp_program *program, struct error *err)
 {
 	/* The kernel only reads, whatever the type says. */
 	struct sock_filter *insn = (struct sock_filter *)(uintptr_t)program->insn;
 	struct sock_fprog prog = { .len = program->len, .filter = insn };
-	unsigned int flags = listener ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
-	long rc;
 
 	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
 		return error_set(err, 0, "seccomp: no_new_privs is not set");
-	rc = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
-	if (rc < 0)
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) < 0)
 		return error_set(err, errno,
 				 "cannot install the seccomp filter (the kernel needs "
 				 "CONFIG_SECCOMP_FILTER; inside a container, its own seccomp "
 				 "profile must allow seccomp)");
-	if (listener)
-		*listener = (int)rc; /* CLOEXEC: the kernel opens it so */
 	return check_in_force(err);
 }

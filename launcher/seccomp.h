@@ -34,13 +34,10 @@ enum seccomp_arch {
  * struct seccomp_options - what differs between runs
  * @arch: SECCOMP_NATIVE, except in tests
  * @allow_unix: AF_UNIX sockets and socketpairs of every type are allowed
- * @notify_connect: connect(2) is announced on a listener (user notification), a convenience for
- *                  capture and never the boundary
  */
 struct seccomp_options {
 	enum seccomp_arch arch;
 	bool allow_unix;
-	bool notify_connect;
 };
 
 /**
@@ -58,11 +55,10 @@ int seccomp_build(const struct seccomp_options *options, struct seccomp_program 
 
 /**
  * seccomp_install() - put the calling thread under @program, for good
- * @listener: NULL, or receives the notification descriptor (CLOEXEC), which the caller owns
  *
  * no_new_privs must be set and the process be single-threaded. Whether the filter is in force is
  * read back. Return: 0, or -1 with @err.
  */
-int seccomp_install(const struct seccomp_program *program, int *listener, struct error *err);
+int seccomp_install(const struct seccomp_program *program, struct error *err);
 
 #endif

@@ -25,7 +25,6 @@ enum seccomp_verdict {
 	SECCOMP_V_KILL,
 	SECCOMP_V_SOCKET, /* from here on the arguments count */
 	SECCOMP_V_SOCKETPAIR,
-	SECCOMP_V_CONNECT,
 	SECCOMP_V_SETSOCKOPT,
 	SECCOMP_V_CLONE,
 	SECCOMP_V_UNSHARE,

@@ -241,5 +241,5 @@ int seccomp_supervisor_install(struct error *err)
 		return error_set(err, errno, "cannot set no_new_privs");
 	if (seccomp_supervisor_build(SECCOMP_NATIVE, &program, err) < 0)
 		return -1;
-	return seccomp_install(&program, NULL, err);
+	return seccomp_install(&program, err);
 }

@@ -71,8 +71,6 @@ static bool option_is(int fd, int option, int want)
 static bool fits(const struct record *r, int fd)
 {
 	switch ((enum netns_kind)r->kind) {
-	case NETNS_NOTIFY:
-		return r->family == 0;
 	case NETNS_DNS_UDP:
 		return option_is(fd, SO_DOMAIN, r->family) && option_is(fd, SO_TYPE, SOCK_DGRAM);
 	case NETNS_PUBLISH:

@@ -24,7 +24,6 @@ enum netns_kind {
 	NETNS_DNS_UDP, /* port 53 */
 	NETNS_DNS_TCP,
 	NETNS_FORWARD, /* a port on the loopback that leads to a fixed target */
-	NETNS_NOTIFY,  /* seccomp user notification descriptor, not a socket */
 	NETNS_PUBLISH, /* a socket made inside for a connection from the host to a server inside */
 };
 

@@ -25,24 +25,12 @@ struct grants {
 	size_t n;
 };
 
-static const char *const scope_name[] = {
-	[GRANT_RUN] = "run",
-	[GRANT_PROJECT] = "project",
-	[GRANT_FOREVER] = "forever",
-};
-static_assert(ARRAY_SIZE(scope_name) == GRANT_NUM_SCOPES, "one name a scope");
-
 static const char *const origin[] = {
 	[GRANT_RUN] = "answered for this run",
 	[GRANT_PROJECT] = "answered for this project",
 	[GRANT_FOREVER] = "answered for every run",
 };
 static_assert(ARRAY_SIZE(origin) == GRANT_NUM_SCOPES, "one origin a scope");
-
-const char *grant_scope_name(enum grant_scope scope)
-{
-	return scope_name[scope];
-}
 
 struct grants *grants_new(grant_clock *now)
 {

@@ -97,7 +97,4 @@ size_t grant_format(const struct grant *grant, char out[GRANT_LINE_MAX]);
 /** grant_parse() - such a line, its newline not included. 0, or -1 with @err. */
 int grant_parse(const char *line, size_t len, struct grant *out, struct error *err);
 
-/** grant_scope_name() - "run", "project", "forever". */
-const char *grant_scope_name(enum grant_scope scope);
-
 #endif

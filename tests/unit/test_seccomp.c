@@ -117,7 +117,7 @@ static void test_table_is_complete(void **state)
 
 static uint32_t plain_answer(const struct seccomp_row *r)
 {
-	if (r->verdict == SECCOMP_V_ALLOW || r->verdict == SECCOMP_V_CONNECT)
+	if (r->verdict == SECCOMP_V_ALLOW)
 		return ALLOW;
 	return ERR(r->verdict == SECCOMP_V_EPERM ? EPERM : ENOSYS);
 }
@@ -137,7 +137,7 @@ static void test_filter_matches_the_table(void **state)
 
 			if (!r)
 				assert_int_equal(got, ERR(ENOSYS));
-			else if (r->verdict < SECCOMP_V_SOCKET || r->verdict == SECCOMP_V_CONNECT)
+			else if (r->verdict < SECCOMP_V_SOCKET)
 				assert_int_equal(got, plain_answer(r));
 			else
 				assert_int_not_equal(got, BPF_INTERP_INVALID);
@@ -407,14 +407,11 @@ static void test_options_change_what_they_say(void **state)
 		S(AF_UNIX, SOCK_STREAM, 0, ALLOW),	  S(AF_UNIX, SOCK_DGRAM, 0, ALLOW),
 		PAIR(AF_UNIX, SOCK_DGRAM, ALLOW),	  S(AF_PACKET, SOCK_RAW, 0, ERR(EPERM)),
 		S(40, SOCK_STREAM, 0, ERR(EAFNOSUPPORT)), PAIR(30, SOCK_STREAM, ERR(EPERM)),
-		ONE(connect, 0, SECCOMP_RET_USER_NOTIF),
 	};
 
 	(void)state;
 	for (int arch = 0; arch < 2; arch++) {
-		struct seccomp_options o = { .arch = (enum seccomp_arch)arch,
-					     .allow_unix = true,
-					     .notify_connect = true };
+		struct seccomp_options o = { .arch = (enum seccomp_arch)arch, .allow_unix = true };
 		struct seccomp_program p;
 
 		assert_int_equal(seccomp_build(&o, &p, NULL), 0);
@@ -487,8 +484,8 @@ static void test_core_limit_stays(void **state)
 static void test_program_is_the_reviewed_one(void **state)
 {
 	static const char *const reviewed[] = {
-		"3056b5f254d28c03c372970ef043e941fc6049ddae1a77b5d70f71551645b4c3",
-		"ee6a1b71383180e28315519285e315a668d76ad4c78e6ec54f370a6e67f6c9ab",
+		"c333cbeefd7f025f86921d75e5466781133d2a205090c813a839e765165c4bd7",
+		"115f8fc9d000980f04b9358f6d9c1142b4f734f17a3613f991359608dbd333e7",
 	};
 
 	(void)state;
@@ -523,7 +520,7 @@ static int install(void)
 	struct error err = { .msg = "" };
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    seccomp_install(&program[SECCOMP_NATIVE], NULL, &err) < 0) {
+	    seccomp_install(&program[SECCOMP_NATIVE], &err) < 0) {
 		(void)fprintf(stderr, "%s\n", err.msg);
 		return -1;
 	}
@@ -611,30 +608,16 @@ static int probe_install_failures(void)
 	struct error err = { .msg = "" };
 	struct seccomp_program empty = { .len = 0 };
 
-	if (seccomp_install(&program[SECCOMP_NATIVE], NULL, &err) == 0 ||
+	if (seccomp_install(&program[SECCOMP_NATIVE], &err) == 0 ||
 	    !strstr(err.msg, "no_new_privs"))
 		return 1;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return 2;
-	if (seccomp_install(&empty, NULL, &err) == 0 || err.code != EINVAL)
+	if (seccomp_install(&empty, &err) == 0 || err.code != EINVAL)
 		return 3;
 	if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != SECCOMP_MODE_DISABLED)
 		return 4;
 	return 0;
-}
-
-static int probe_listener(void)
-{
-	struct seccomp_options o = { .arch = SECCOMP_NATIVE, .notify_connect = true };
-	struct seccomp_program p;
-	struct error err;
-	int listener = -1;
-
-	if (seccomp_build(&o, &p, &err) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		return 1;
-	if (seccomp_install(&p, &listener, &err) < 0)
-		return 2;
-	return listener >= 0 && fcntl(listener, F_GETFD) == FD_CLOEXEC ? 0 : 3;
 }
 
 static void test_install_denies_with_the_listed_errno(void **state)
@@ -662,12 +645,6 @@ static void test_install_fails_loudly(void **state)
 	assert_int_equal(in_child(probe_install_failures), 0);
 }
 
-static void test_install_yields_the_listener(void **state)
-{
-	(void)state;
-	assert_int_equal(in_child(probe_listener), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -685,7 +662,6 @@ int main(void)
 		cmocka_unit_test(test_install_lets_programs_work),
 		cmocka_unit_test(test_install_is_not_fooled_by_high_bits),
 		cmocka_unit_test(test_install_fails_loudly),
-		cmocka_unit_test(test_install_yields_the_listener),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
