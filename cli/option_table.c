@@ -406,7 +406,7 @@ const struct option_spec option_table[OPT_NUM] = {
 	[OPT_LOCKED] = { "locked", 0, true, SECTION_NETWORK, FOR_RUN, NULL, NULL,
 		"only what --policy says: refuse the rest and exit 77 if there was any",
 		apply_flag, INTO(locked) },
-	[OPT_ALLOW_FROM] = { "allow-from", 0, true, SECTION_NETWORK, FOR_RUN, "TOOL", ALLOWFROM_TOOLS,
+	[OPT_ALLOW_FROM] = { "allow-from", 0, true, SECTION_NETWORK, FOR_POLICY, "TOOL", ALLOWFROM_TOOLS,
 		"allow the registries that npm, apt, pip, cargo, go or git is configured for",
 		apply_allow_from, INTO(allow_from) },
 	[OPT_ALLOW_PRIVATE] = { "allow-private", 0, true, SECTION_NETWORK, FOR_POLICY, "PATTERN",

@@ -10,6 +10,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "cli/allowfrom.h"
+#include "cli/allowfrom.h"
 #include "cli/commands.h"
 #include "cli/ask/memory.h"
 #include "cli/rules.h"
@@ -25,11 +27,26 @@
 #define EXIT_WARNINGS 1
 #define EXIT_BROKEN   2
 
-static int load(struct rules *r, const struct run_options *o, struct error *err)
+/* struct loaded - a policy and what its entries point into */
+struct loaded {
+	struct rules rules;
+	struct allowfrom *from;
+};
+
+static int load(struct loaded *l, struct run_options *o, struct error *err)
 {
 	CLEANUP_FREE char *cwd = realpath(".", NULL);
 
-	return rules_load(r, o, cwd ? cwd : ".", err);
+	l->from = allowfrom_new(o, cwd ? cwd : ".", err);
+	if (!l->from)
+		return -1;
+	return rules_load(&l->rules, o, cwd ? cwd : ".", err);
+}
+
+static void loaded_clear(struct loaded *l)
+{
+	rules_clear(&l->rules);
+	allowfrom_free(l->from);
 }
 
 /* What was answered for later runs counts here as it does there. */
@@ -101,9 +118,9 @@ static int parse_target(const char *word, struct target *t)
 	return -1;
 }
 
-static int why(const struct run_options *o)
+static int why(struct run_options *o)
 {
-	struct rules r = { .layers = NULL };
+	struct loaded l = { .from = NULL };
 	struct target t = { .port = 0 };
 	struct error err;
 	int status;
@@ -114,17 +131,17 @@ static int why(const struct run_options *o)
 	}
 	if (parse_target(o->command[0], &t) < 0)
 		return OPTIONS_EXIT_USAGE;
-	if (load(&r, o, &err) < 0) {
+	if (load(&l, o, &err) < 0) {
 		fprintf(stderr, "sbx-net: %s\n", err.msg);
 		status = LAUNCHER_EXIT_SETUP;
 	} else {
-		struct grants *answers = hear_answers(&r);
+		struct grants *answers = hear_answers(&l.rules);
 
-		status = explain(r.policy, &t);
-		policy_set_answers(r.policy, NULL);
+		status = explain(l.rules.policy, &t);
+		policy_set_answers(l.rules.policy, NULL);
 		grants_free(answers);
 	}
-	rules_clear(&r);
+	loaded_clear(&l);
 	return status;
 }
 
@@ -150,25 +167,25 @@ static void on_lint(void *arg, const struct lint *warning)
 /* Loads what the options and the FILEs say; the FILEs count as --policy. */
 static int check(struct run_options *o)
 {
-	struct rules r = { .layers = NULL };
+	struct loaded l = { .from = NULL };
 	struct error err;
 	size_t warnings;
 	int status = 0;
 
 	for (size_t i = 0; i < o->ncommand; i++)
 		options_add_rule(o, OPT_POLICY, o->command[i]);
-	if (load(&r, o, &err) < 0) {
+	if (load(&l, o, &err) < 0) {
 		fprintf(stderr, "sbx-net: %s\n", err.msg);
 		status = EXIT_BROKEN;
 	} else {
-		warnings = lint_policy(r.policy, on_lint, NULL);
+		warnings = lint_policy(l.rules.policy, on_lint, NULL);
 		printf("%zu allowed, %zu denied, %zu warning%s\n",
-		       policy_count(r.policy, LIST_ALLOW), policy_count(r.policy, LIST_DENY),
-		       warnings, warnings == 1 ? "" : "s");
+		       policy_count(l.rules.policy, LIST_ALLOW),
+		       policy_count(l.rules.policy, LIST_DENY), warnings, warnings == 1 ? "" : "s");
 		if (o->strict && warnings)
 			status = EXIT_WARNINGS;
 	}
-	rules_clear(&r);
+	loaded_clear(&l);
 	return status;
 }
 

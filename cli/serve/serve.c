@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/serve/attach.h"
+#include "cli/allowfrom.h"
 #include "cli/commands.h"
 #include "cli/gate.h"
 #include "cli/lockdown.h"
@@ -29,6 +30,7 @@
 #include "cli/privsock.h"
 #include "cli/report/refusals.h"
 #include "cli/reload.h"
+#include "cli/serve/attach.h"
 #include "cli/serve/systemd.h"
 #include "launcher/launcher.h"
 #include "proxy/proxy.h"
@@ -39,6 +41,7 @@
 /* Everything is released by serve_clear(), whatever had been made. */
 struct serve {
 	struct run_options options;
+	struct allowfrom *allowfrom;
 	char *cwd, *dir;
 	struct gate *gate;
 	struct outside outside;
@@ -74,6 +77,7 @@ static void serve_clear(struct serve *s)
 	free(s->cwd);
 	free(s->dir);
 	run_options_clear(&s->options);
+	allowfrom_free(s->allowfrom);
 }
 
 /* ---- signals */
@@ -184,6 +188,9 @@ static int open_gate(struct serve *s, struct error *err)
 	s->cwd = realpath(".", NULL);
 	if (!s->cwd)
 		return error_set(err, errno, "cannot tell the current directory");
+	s->allowfrom = allowfrom_new(&s->options, s->cwd, err);
+	if (!s->allowfrom)
+		return -1;
 	s->since = reload_now();
 	s->gate = gate_new(&s->options, s->cwd, err);
 	if (!s->gate || gate_resolvers(s->gate, &servers, err) < 0 ||

@@ -64,6 +64,22 @@ class AllowFrom(WorldCase):
         self.assertEqual(done.returncode, 125)
         self.assertIn("--allow-from go", done.stderr)
 
+    def test_why_and_check_ask_the_tool_too(self):
+        bin_dir = self.w.path("tools-why")
+        os.makedirs(bin_dir)
+        with open(os.path.join(bin_dir, "npm"), "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\necho http://good.example/npm/\n")
+        os.chmod(f.name, 0o755)
+        env = dict(self.w.env(), PATH=bin_dir + ":" + os.environ["PATH"])
+        for command, status, said in (("why", 0, "allowed good.example:80"),
+                                      ("check", 0, "1 allowed")):
+            words = [self.w.sbx, command, "--allow-from", "npm"]
+            done = self.w.run(words + (["good.example:80"] if command == "why" else []), env=env)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(said, done.stdout)
+        done = self.w.run([self.w.sbx, "why", "good.example:80"], env=env)
+        self.assertEqual(done.returncode, 1, done.stdout)
+
     def test_usage(self):
         self.assertEqual(self.fetch(["--allow-from", "rpm"]).returncode, 64)
 
