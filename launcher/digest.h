@@ -5,13 +5,10 @@
 #define LAUNCHER_DIGEST_H
 
 #include <stddef.h>
-#include <stdint.h>
-
-#include "base/error.h"
 
 #define DIGEST_HEX_SIZE 65 /* 64 digits and the final zero byte */
 
-/** digest_hex() - SHA-256 of (@p, @n) as lower-case digits. 0, or -1 with @err. */
-int digest_hex(const void *p, size_t n, char out[DIGEST_HEX_SIZE], struct error *err);
+/** digest_hex() - SHA-256 of (@p, @n) as lower-case digits. */
+void digest_hex(const void *p, size_t n, char out[DIGEST_HEX_SIZE]);
 
 #endif

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
+#include <nettle/memops.h>
+#include <nettle/sha2.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -101,12 +101,14 @@ static int open_memfd(struct error *err)
 }
 
 /* Hash @fd to its end; @copy, unless -1, receives the bytes that were hashed. */
-static int digest(int fd, int copy, EVP_MD_CTX *md, uint8_t out[PIN_BYTES], struct error *err)
+static int sha256(int fd, int copy, uint8_t out[PIN_BYTES], struct error *err)
 {
+	struct sha256_ctx ctx;
 	CLEANUP_FREE char *chunk = xmalloc(CHUNK);
 	bool first = true;
 	ssize_t n;
 
+	sha256_init(&ctx);
 	while ((n = fd_read_full(fd, chunk, CHUNK)) > 0) {
 		if (first && n >= 2 && memcmp(chunk, "#!", 2) == 0)
 			return error_set(
@@ -114,8 +116,7 @@ static int digest(int fd, int copy, EVP_MD_CTX *md, uint8_t out[PIN_BYTES], stru
 				"the pinned program is a script: its interpreter would run "
 				"unpinned; pin and run the interpreter instead");
 		first = false;
-		if (EVP_DigestUpdate(md, chunk, (size_t)n) != 1)
-			return error_set(err, 0, "SHA-256 failed");
+		sha256_update(&ctx, (size_t)n, (const uint8_t *)chunk);
 		if (copy >= 0 && fd_write_all(copy, chunk, (size_t)n) < 0)
 			return error_set(err, errno, "cannot copy the pinned program");
 	}
@@ -123,29 +124,15 @@ static int digest(int fd, int copy, EVP_MD_CTX *md, uint8_t out[PIN_BYTES], stru
 		return error_set(err, errno, "cannot read the pinned program");
 	if (first)
 		return error_set(err, EACCES, "the pinned program is empty");
-	if (EVP_DigestFinal_ex(md, out, NULL) != 1)
-		return error_set(err, 0, "SHA-256 failed");
+	sha256_digest(&ctx, PIN_BYTES, out);
 	return 0;
-}
-
-static int sha256(int fd, int copy, uint8_t out[PIN_BYTES], struct error *err)
-{
-	EVP_MD_CTX *md = EVP_MD_CTX_new();
-	int rc = -1;
-
-	if (!md || EVP_DigestInit_ex(md, EVP_sha256(), NULL) != 1)
-		error_set(err, 0, "this OpenSSL has no SHA-256");
-	else
-		rc = digest(fd, copy, md, out, err);
-	EVP_MD_CTX_free(md);
-	return rc;
 }
 
 static int compare(const uint8_t have[PIN_BYTES], const uint8_t want[PIN_BYTES], struct error *err)
 {
 	char hex[PIN_HEX + 1];
 
-	if (CRYPTO_memcmp(have, want, PIN_BYTES) == 0)
+	if (memeql_sec(have, want, PIN_BYTES))
 		return 0;
 	for (size_t i = 0; i < PIN_BYTES; i++)
 		(void)snprintf(hex + 2 * i, 3, "%02x", have[i]);

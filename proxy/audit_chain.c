@@ -1,7 +1,7 @@
 #include "proxy/audit_chain.h"
 
 #include <assert.h>
-#include <openssl/evp.h>
+#include <nettle/sha2.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,22 +10,19 @@
 
 #define MEMBER_START ",\"chain\":\""
 
-/* Without a digest there is no chain, and a line that claims one would lie. */
 static void digest(const struct audit_chain *c, const char *body, size_t n,
 		   char out[AUDIT_CHAIN_HEX + 1])
 {
-	unsigned char hash[EVP_MAX_MD_SIZE];
-	unsigned len = 0;
-	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+	uint8_t hash[SHA256_DIGEST_SIZE];
+	struct sha256_ctx ctx;
 
-	if (!ctx || EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) != 1 ||
-	    EVP_DigestUpdate(ctx, c->last, AUDIT_CHAIN_HEX) != 1 ||
-	    EVP_DigestUpdate(ctx, body, n) != 1 || EVP_DigestFinal_ex(ctx, hash, &len) != 1)
-		die("cannot compute SHA-256 for the audit log");
-	EVP_MD_CTX_free(ctx);
-	assert(len * 2 == AUDIT_CHAIN_HEX);
-	for (unsigned i = 0; i < len; i++)
-		(void)snprintf(out + (size_t)2 * i, 3, "%02x", hash[i]);
+	static_assert(sizeof(hash) * 2 == AUDIT_CHAIN_HEX, "two digits a byte");
+	sha256_init(&ctx);
+	sha256_update(&ctx, AUDIT_CHAIN_HEX, (const uint8_t *)c->last);
+	sha256_update(&ctx, n, (const uint8_t *)body);
+	sha256_digest(&ctx, sizeof(hash), hash);
+	for (size_t i = 0; i < sizeof(hash); i++)
+		(void)snprintf(out + 2 * i, 3, "%02x", hash[i]);
 }
 
 void audit_chain_init(struct audit_chain *c)

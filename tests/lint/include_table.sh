@@ -8,7 +8,7 @@ set -u
 # What libc and the kernel's headers give to everybody. A header that is in no list is asked about
 # once, here.
 libc='assert|ctype|dirent|endian|errno|fcntl|fnmatch|getopt|glob|grp|ifaddrs|inttypes|limits|locale'
-libc+='|mntent|netdb|poll|pty|pwd|sched|search|signal|spawn|stdarg|stdalign|stdatomic|stdbool|stddef'
+libc+='|mntent|netdb|poll|pthread|pty|pwd|sched|search|signal|spawn|stdarg|stdalign|stdatomic|stdbool|stddef'
 libc+='|stdint|stdio|stdlib|stdnoreturn|string|strings|syslog|termios|time|unistd|utmp|elf|link'
 libc+='|byteswap|arpa/[a-z]+|net/if|net/route|netinet/[a-z0-9_]+|linux/[a-z0-9_/]+|asm/[a-z_]+'
 libc+='|sys/[a-z_]+'
@@ -25,9 +25,9 @@ check() {
 		ours["proxy"] = "base policy dns proxy"
 		ours["cli"] = "base policy netns launcher dns proxy cli"
 		external["policy"] = "^jansson[.]h$"
-		external["launcher"] = "^(seccomp[.]h|sys/capability[.]h|openssl/.*)$"
+		external["launcher"] = "^(seccomp[.]h|sys/capability[.]h|nettle/.*)$"
 		external["dns"] = "^(event2/.*|ares[.]h)$"
-		external["proxy"] = "^(event2/.*|openssl/.*)$"
+		external["proxy"] = "^(event2/.*|openssl/.*|nettle/.*)$"
 		external["cli"] = "^(event2/.*|jansson[.]h)$"
 		for (i = 1; i < ARGC; i++)
 			exists[ARGV[i]] = 1
