@@ -6,11 +6,19 @@
  * of its own, with nothing but the placeholders' descriptors. It sleeps on a socket. First comes
  * pid 1's descriptor; the end of the socket means that the supervisor is gone or done. Then it
  * waits for pid 1's end, since removing a mount point takes the mount away, and only then removes.
+ *
+ * The supervisor waits for that, so it must be quick. A file system that discards blocks as they
+ * become free (ext4 without a journal, mounted with "discard") takes three milliseconds for each
+ * directory, one after the other: thirty for those of a workspace. But it does so when the last
+ * descriptor is closed. So the placeholders are opened, their names removed, and then they are let
+ * go of by as many threads: three milliseconds in all.
  */
 #include "launcher/janitor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -50,6 +58,30 @@ static int await_sign(int sock)
 	}
 }
 
+static void *let_go(void *arg)
+{
+	(void)close(*(const int *)arg);
+	return NULL;
+}
+
+/* What cannot be opened, or gets no thread, is freed in its turn. */
+static void remove_all(const struct protect *what)
+{
+	int *fd = xcalloc(what->nmade, sizeof(*fd));
+	pthread_t *thread = xcalloc(what->nmade, sizeof(*thread));
+	bool *runs = xcalloc(what->nmade, sizeof(*runs));
+
+	for (size_t i = 0; i < what->nmade; i++)
+		fd[i] = openat(what->made[i].dir, what->made[i].name,
+			       O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	protect_remove(what);
+	for (size_t i = 0; i < what->nmade; i++)
+		runs[i] = fd[i] >= 0 && pthread_create(&thread[i], NULL, let_go, &fd[i]) == 0;
+	for (size_t i = 0; i < what->nmade; i++)
+		if (runs[i])
+			(void)pthread_join(thread[i], NULL);
+}
+
 /* Should: outlive the supervisor. Mustn't: keep its terminal, its signals or its descriptors. */
 static void run(const struct protect *what, int sock) __attribute__((noreturn));
 
@@ -68,7 +100,7 @@ static void run(const struct protect *what, int sock)
 	pidfd = await_sign(sock);
 	if (pidfd >= 0)
 		await_end(pidfd);
-	protect_remove(what);
+	remove_all(what);
 	_exit(0);
 }
 
