@@ -1,0 +1,200 @@
+"""A world to get out of: a workspace, files outside, canaries that count who reached them."""
+import os
+import pty
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+SBX_NET = os.environ.get("SBX_NET", "sbx-net")
+PROBE = os.environ.get("ESCAPE_PROBE", "escape_probe")
+NOBODY = 65534
+LIMIT = 30
+skipped = []
+
+
+def users():
+    return [0, NOBODY] if os.geteuid() == 0 else [os.geteuid()]
+
+
+class Canary:
+    """Listeners of the host; each thing that reaches one is counted."""
+
+    def __init__(self, where):
+        self.count, self.lock = 0, threading.Lock()
+        self.unix, self.dgram = os.path.join(where, "stream"), os.path.join(where, "dgram")
+        stream = self.listen(socket.AF_UNIX, socket.SOCK_STREAM, self.unix)
+        dgram = self.listen(socket.AF_UNIX, socket.SOCK_DGRAM, self.dgram)
+        tcp = self.listen(socket.AF_INET, socket.SOCK_STREAM, ("0.0.0.0", 0))
+        udp = self.listen(socket.AF_INET, socket.SOCK_DGRAM, ("0.0.0.0", 0))
+        self.tcp, self.udp = tcp.getsockname()[1], udp.getsockname()[1]
+        os.chmod(self.unix, 0o777)
+        os.chmod(self.dgram, 0o777)
+        for target, sock in ((self.accept, stream), (self.accept, tcp), (self.receive, dgram),
+                             (self.receive, udp)):
+            threading.Thread(target=target, args=(sock,), daemon=True).start()
+
+    @staticmethod
+    def listen(family, kind, address):
+        sock = socket.socket(family, kind)
+        sock.bind(address)
+        if kind == socket.SOCK_STREAM:
+            sock.listen(64)
+        return sock
+
+    def accept(self, sock):
+        while True:
+            conn, _ = sock.accept()
+            self.reached()
+            try:
+                conn.sendall(b"canary")
+            except OSError:
+                pass
+            conn.close()
+
+    def receive(self, sock):
+        while True:
+            sock.recv(64)
+            self.reached()
+
+    def reached(self):
+        with self.lock:
+            self.count += 1
+
+
+def own_address():
+    """An address of this machine's own; loopback's second if it has no other."""
+    out = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False).stdout
+    return next((a for a in out.split() if "." in a), "127.0.0.2")
+
+
+def outside_base():
+    """A directory that the sandbox shows and does not let write: /tmp and /var/tmp are its own."""
+    for base in ("/srv", "/opt", os.path.expanduser("~")):
+        if os.access(base, os.W_OK):
+            return base
+    return None
+
+
+class World(unittest.TestCase):
+    """A world for one user: a workspace, files outside, canaries."""
+
+    def setUp(self):
+        base = outside_base()
+        if not base:
+            self.skipTest("no writable directory outside /tmp")
+        self.work = tempfile.mkdtemp(prefix="escape-work.", dir="/var/tmp")
+        self.outside = tempfile.mkdtemp(prefix="escape-outside.", dir=base)
+        self.home = os.path.join(self.outside, "home")
+        self.addCleanup(shutil.rmtree, self.outside, True)
+        self.addCleanup(shutil.rmtree, self.work, True)
+        self.probe = os.path.join(self.work, "probe")
+        shutil.copy(PROBE, self.probe)
+        self.canary, self.own = Canary(self.work), 0
+        self.sleeper = {uid: self.start_sleeper(uid) for uid in users()}
+        self.master, slave = pty.openpty()
+        self.addCleanup(os.close, self.master)
+        self.addCleanup(os.close, slave)
+        self.pts = os.ttyname(slave)
+        self.key = random.randrange(1, 0x7fffffff)
+
+    def start_sleeper(self, uid):
+        """Something of the user's own to be killed."""
+        p = subprocess.Popen(["sleep", "600"], **self.identity(uid))
+        self.addCleanup(p.wait)
+        self.addCleanup(p.kill)
+        return p.pid
+
+    @staticmethod
+    def identity(uid):
+        if os.geteuid() == 0 and uid != 0:
+            return dict(user=uid, group=uid, extra_groups=[])
+        return {}
+
+    def fill(self, uid):
+        """Fresh files, owned by the user who will try."""
+        for d in (self.home, self.home + "/.ssh", self.home + "/.aws"):
+            os.makedirs(d, exist_ok=True)
+        for name in ("outside/file", "outside/doomed", "outside/moved", "work/file", "work/ours",
+                     "home/.ssh/id_rsa", "home/.aws/credentials", "home/.netrc"):
+            where, rest = name.split("/", 1)
+            with open(os.path.join(getattr(self, where), rest), "w") as f:
+                f.write("canary\n")
+        for top in (self.work, self.outside):
+            for d, _, files in os.walk(top):
+                for path in [d] + [os.path.join(d, f) for f in files]:
+                    os.chown(path, uid, uid)
+        os.chown(self.pts, uid, -1)
+        for leftover in ("work/bound", "work/new", "outside/new", "work/linked", "work/whiteout",
+                         "outside/theirs", "outside/moved2"):
+            where, rest = leftover.split("/")
+            path = os.path.join(getattr(self, where), rest)
+            if os.path.lexists(path):
+                os.unlink(path)
+
+    def words(self, text, uid):
+        names = dict(unix=self.canary.unix, dgram=self.canary.dgram, tcp=self.canary.tcp,
+                     udp=self.canary.udp, addr=own_address(), work=self.work, home=self.home,
+                     outside=self.outside, canary=self.sleeper[uid], pts=self.pts, key=self.key,
+                     uid=uid)
+        return text.format(**names).split()
+
+    def env(self):
+        return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": self.home}
+
+    def run_as(self, uid, argv, **kw):
+        kw.update(self.identity(uid))
+        kw.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.run(argv, cwd=self.work, env=self.env(), timeout=LIMIT, text=True, check=False,
+                              **kw)
+
+    @staticmethod
+    def inside(argv, *options):
+        return [SBX_NET, "run", "--no-config", "--ask", "never", "-q", *options, "--", *argv]
+
+    def outcome(self, uid, argv):
+        p = self.run_as(uid, argv, capture_output=True)
+        code = p.returncode - 128 if p.returncode > 128 else -p.returncode
+        if code > 0:
+            return signal.Signals(code).name
+        if p.returncode:
+            return "exit %d: %s" % (p.returncode, p.stderr.strip())
+        return (p.stdout.strip() or "nothing") + (" " + p.stderr if p.stderr else "")
+
+    def settle(self):
+        """Whatever was sent has arrived when something sent later has."""
+        before = self.canary.count
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+            s.sendto(b"x", self.canary.dgram)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.sendto(b"x", ("127.0.0.1", self.canary.udp))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.connect(self.canary.unix)
+            s.recv(1)
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as s:
+            s.connect(("127.0.0.1", self.canary.tcp))
+            s.recv(1)
+        self.own += 4
+        self.wait_for(lambda: self.canary.count >= before + 4)
+        return self.canary.count - self.own
+
+    def wait_for(self, condition):
+        deadline = time.monotonic() + 10
+        while not condition() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertTrue(condition())
+
+
+def main():
+    program = unittest.main(verbosity=2, exit=False)
+    for line in sorted(set(skipped)):
+        print("SKIP:", line, file=sys.stderr)
+    if program.result.wasSuccessful() and program.result.skipped:
+        sys.exit(1 if os.environ.get("SBX_TESTS_MUST_RUN") == "1" else 77)
+    sys.exit(not program.result.wasSuccessful())
