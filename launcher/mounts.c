@@ -205,8 +205,11 @@ static int target_of(struct work *w, size_t i)
 {
 	const struct mountplan_step *s = &w->plan.v[i], *above = mountplan_above(&w->plan, i);
 
-	if (!above || (above->kind == STEP_ROOT && s->fd >= 0))
-		return fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
+	if (!above || (above->kind == STEP_ROOT && s->fd >= 0)) {
+		int fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
+
+		return fd < 0 ? error_set(w->err, errno, "cannot keep %s", s->path) : fd;
+	}
 	if (above->kind == STEP_PRIVATE || above->kind == STEP_HIDE)
 		return make_target(w, s, above);
 	return open_below(w, s, above);

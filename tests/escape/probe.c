@@ -6,22 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct probe *find(const struct probe *table, const char *name)
+const struct probe *probe_find(const char *name)
 {
-	for (; table->name; table++)
-		if (strcmp(table->name, name) == 0)
-			return table;
+	const struct probe *const tables[] = { net_probes, process_probes, file_probes,
+					       whole_probes };
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		for (const struct probe *p = tables[i]; p->name; p++)
+			if (strcmp(p->name, name) == 0)
+				return p;
 	return NULL;
 }
 
 int main(int argc, char *argv[])
 {
-	const struct probe *const tables[] = { net_probes, process_probes, file_probes };
-	const struct probe *p = NULL;
+	const struct probe *p = argc > 1 ? probe_find(argv[1]) : NULL;
 	int rc;
 
-	for (size_t i = 0; argc > 1 && i < sizeof(tables) / sizeof(tables[0]) && !p; i++)
-		p = find(tables[i], argv[1]);
 	if (!p) {
 		(void)fprintf(stderr, "usage: escape_probe NAME [ARG]...\n");
 		return 64;

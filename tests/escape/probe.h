@@ -25,6 +25,10 @@ struct probe {
 extern const struct probe net_probes[];
 extern const struct probe process_probes[];
 extern const struct probe file_probes[];
+extern const struct probe whole_probes[];
+
+/** probe_find() - the row of that name; NULL if there is none. */
+const struct probe *probe_find(const char *name);
 
 /** outcome() - 0 or errno, from the result of a system call. */
 static inline int outcome(long rc)

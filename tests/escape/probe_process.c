@@ -315,6 +315,17 @@ static int other_prlimit(char *const *args)
 	return outcome(prlimit(atoi(args[0]), RLIMIT_NOFILE, NULL, &r));
 }
 
+/* can the limit become one under which the kernel starts a core_pattern helper? */
+static int core_limit(char *const *args)
+{
+	struct rlimit none = { 0, 0 }, now;
+
+	(void)args;
+	if (setrlimit(RLIMIT_CORE, &none) < 0 || getrlimit(RLIMIT_CORE, &now) < 0)
+		return errno;
+	return now.rlim_cur == 1 && now.rlim_max == 1 ? EPERM : 0;
+}
+
 /* ioctl REQUEST: on standard input, the argument being one byte */
 static int tty_ioctl(char *const *args)
 {
@@ -387,6 +398,7 @@ const struct probe process_probes[] = {
 	{ "status", status_is_confined },
 	{ "shm", shm },
 	{ "prlimit", other_prlimit },
+	{ "core-limit", core_limit },
 	{ "ioctl", tty_ioctl },
 	{ "init-environ", init_environ },
 	{ "init-root", init_root },

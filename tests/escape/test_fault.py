@@ -1,0 +1,145 @@
+#!/usr/bin/python3
+"""Whatever fails while the sandbox is made: nothing runs, or it runs in all of it. L-014, L-019.
+
+A plain run is traced; then each of its calls, in each of our processes, is made to fail in a run of
+its own: EPERM and ENOSYS for the first and the last time that a process makes it, and others as
+long as there is time: SBX_FAULT_SECONDS, 60 unless set; 0 is no bound, and every occurrence.
+"""
+import os
+import random
+import time
+
+from escapeworld import SBX_NET, World, main, users
+
+FAULTRUN = os.environ.get("FAULTRUN", "faultrun")
+SECONDS = float(os.environ.get("SBX_FAULT_SECONDS", "60"))
+ERRORS = {"EPERM": 1, "ENOSYS": 38, "ENOMEM": 12, "EINTR": 4, "EINVAL": 22, "EMFILE": 24}
+# brk(2) has no way to fail but to leave the break where it was: glibc takes an errno for an address.
+INFALLIBLE = {"brk"}
+# The options of the runs: with none everything is on its default; the rest take other ways.
+PLANS = [[], ["--fs", "strict", "--write", "{work}", "--exec", "{work}"],
+         ["--limit", "nofile=256", "--no-capture", "--write", "{work}"]]
+
+
+class Fault(World):
+    def setUp(self):
+        super().setUp()
+        self.log = os.path.join(self.outside, "log")
+        self.before = sorted(os.listdir(self.work) + ["file", "ours"])
+
+    def command(self):
+        netns = os.readlink("/proc/self/ns/net")
+        return [self.probe, "whole", self.ran, netns, str(self.canary.tcp), self.outside + "/file",
+                self.home + "/.ssh/id_rsa", self.work + "/whiteout"]
+
+    @property
+    def ran(self):
+        return os.path.join(self.work, "ran")
+
+    def options(self, plan):
+        return [x.format(work=self.work) for x in plan]
+
+    def faultrun(self, uid, what, plan):
+        """The program without --quiet: what it says about its failures is looked at."""
+        for leftover in (self.ran, self.work + "/whiteout", self.log):
+            if os.path.lexists(leftover):
+                os.unlink(leftover)
+        argv = [FAULTRUN, self.log, *what, "--", SBX_NET, "run", "--no-config", "--ask", "never",
+                *self.options(plan), "--", *self.command()]
+        return self.traced(uid, argv)
+
+    def traced(self, uid, argv):
+        """With a descriptor more than the command must find."""
+        with open(self.outside + "/file") as leak:
+            return self.run_as(uid, argv, capture_output=True, pass_fds=[leak.fileno()])
+
+    def calls(self, uid, plan):
+        """Every call of a run up to the command's execve, as {(role, call): how often}."""
+        p = self.faultrun(uid, ["list"], plan)
+        self.assertEqual((p.stdout, p.returncode), ("OK\n", 0), p.stderr)
+        with open(self.log) as f:
+            lines = [tuple(line.split()) for line in f]
+        # What the dynamic loader does ends with taking its cache away.
+        begin = lines.index(("supervisor", "munmap")) + 1
+        end = max(i for i, (role, _) in enumerate(lines) if role == "command") + 1
+        loader, seen = {}, {}
+        for i, key in enumerate(lines[:end]):
+            seen[key] = seen.get(key, 0) + 1
+            if i < begin:
+                loader[key] = seen[key]
+        return {key: (loader.get(key, 0) + 1, n) for key, n in seen.items()
+                if n > loader.get(key, 0) and key[1] not in INFALLIBLE}
+
+    @staticmethod
+    def order(calls, rng):
+        """The first and the last of each call, then all others, in an order that chance decides."""
+        first, rest = [], []
+        for (role, call), (low, high) in calls.items():
+            for n in range(low, high + 1):
+                for error in ERRORS:
+                    plain = n in (low, high) and error == "EPERM"
+                    (first if plain else rest).append((role, call, n, error))
+        rng.shuffle(rest)
+        return first, rest
+
+    def judge(self, uid, plan, fault):
+        role, call, n, error = fault
+        p = self.faultrun(uid, ["error", role, call, str(n), str(ERRORS[error])], plan)
+        with open(self.log) as f:
+            hit = f.read() == "hit\n"
+        if os.path.exists(self.ran):
+            self.assertEqual(p.stdout, "OK\n", p.stderr)
+        else:
+            self.assertEqual(p.stdout, "")
+            # "Not executable" and "not found" are verdicts about the command, and not a start.
+            own = {126, 127} if role == "command" else set()
+            self.assertIn(p.returncode, {125} | own, p.stderr)
+            self.assertIn("sbx-net: ", p.stderr)
+        left = set(os.listdir(self.work)) - {"ran", "whiteout"}
+        self.assertEqual(sorted(left), self.before, p.stderr)
+        return hit
+
+    def inject(self, uid, plan, faults, end=None):
+        """How many of the faults were made."""
+        hits = 0
+        for fault in faults:
+            if end and time.monotonic() > end:
+                break
+            with self.subTest(fault=" ".join(map(str, fault)), uid=uid, plan=plan):
+                hits += self.judge(uid, plan, fault)
+        return hits
+
+    def test_whatever_fails(self):
+        rng = random.Random(int(os.environ.get("SBX_FAULT_SEED", "1")))
+        end = time.monotonic() + SECONDS if SECONDS else None
+        later = []
+        for uid in users():
+            self.fill(uid)
+            for plan in PLANS:
+                first, rest = self.order(self.calls(uid, plan), rng)
+                if plan is PLANS[0]:
+                    hits = self.inject(uid, plan, first)
+                    print("uid %d: %d of %d calls failed, first and last" % (uid, hits, len(first)))
+                    self.assertGreater(hits, len(first) * 0.95)
+                later += [(uid, plan, fault) for fault in (rest if plan is PLANS[0] else first + rest)]
+        rng.shuffle(later)
+        hits, uid = 0, None
+        for who, plan, fault in later:
+            if who != uid:
+                self.fill(who)
+                uid = who
+            hits += self.inject(who, plan, [fault], end)
+        print("%d of %d others" % (hits, len(later)))
+
+    def test_bare_nothing_is_whole(self):
+        """The control: outside, every sample says that something is missing."""
+        for uid in users():
+            self.fill(uid)
+            p = self.traced(uid, self.command())
+            self.assertEqual(p.stdout.split(), [
+                "apart", "fds", "status", "proc-pids", "ptrace", "unshare", "unix-connect",
+                "tcp-connect", "open", "chmod", "whiteout", "read", "core-limit", "EPERM"])
+
+
+if __name__ == "__main__":
+    main()
