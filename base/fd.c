@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -36,6 +38,22 @@ int fd_write_all(int fd, const void *p, size_t n)
 		n -= (size_t)w;
 	}
 	return 0;
+}
+
+char *fd_path(int fd)
+{
+	char link[32], path[PATH_MAX];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path));
+	if (n < 0)
+		return NULL;
+	if (n == 0 || (size_t)n == sizeof(path) || path[0] != '/') {
+		errno = ENAMETOOLONG;
+		return NULL;
+	}
+	return xstrndup(path, (size_t)n);
 }
 
 ssize_t fd_read_full(int fd, void *p, size_t n)

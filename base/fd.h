@@ -23,6 +23,13 @@ int fd_write_all(int fd, const void *p, size_t n);
 ssize_t fd_read_full(int fd, void *p, size_t n);
 
 /**
+ * fd_path() - where an open descriptor leads, as a canonical path
+ *
+ * Return: the path, which the caller frees; NULL with errno (ENAMETOOLONG too for what has none).
+ */
+char *fd_path(int fd);
+
+/**
  * fd_open_regular() - open a regular file for reading by a name from outside
  * @dir: AT_FDCWD, or the directory in which @path is looked for
  * @flags: O_NOFOLLOW or 0

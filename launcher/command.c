@@ -130,24 +130,29 @@ static int find_program(struct command *c)
 static int build_rules(struct command *c)
 {
 	CLEANUP_CLOSE int program = open(c->path, O_PATH | O_CLOEXEC);
-	CLEANUP_FREE int *read = NULL, *write = NULL, *exec = NULL;
+	CLEANUP_FREE int *read = NULL, *write = NULL, *exec = NULL, *scratch = NULL;
+	const struct mounts *m = c->in->mounts;
 	struct landlock_rights rights;
 	struct landlock_plan rules = {
 		.mode = c->plan->fs,
 		.cwd = -1,
-		.tmpdir = c->in->mounts->tmpdir,
+		.tmpdir = m->tmpdir,
 		.program = program,
 		.allow_unix_sockets = c->plan->allow_unix_sockets,
-		.private_pts = c->in->mounts->private_pts,
+		.private_pts = m->private_pts,
+		.hidden = { (const char *const *)m->hidden, m->nhidden },
+		.covers = { m->covers, ARRAY_SIZE(m->covers) },
 	};
 
 	if (program < 0)
 		return error_set(&c->err, errno, "cannot open %s", c->path);
 	if (landlock_abi_query(&rights, &c->err))
 		return -1;
-	rules.read.n = mounts_roots(c->in->mounts, MOUNTS_READ, &read);
-	rules.write.n = mounts_roots(c->in->mounts, MOUNTS_WRITE, &write);
-	rules.exec.n = mounts_roots(c->in->mounts, MOUNTS_EXEC, &exec);
+	rules.read.n = mounts_roots(m, MOUNTS_READ, &read);
+	rules.write.n = mounts_roots(m, MOUNTS_WRITE, &write);
+	rules.exec.n = mounts_roots(m, MOUNTS_EXEC, &exec);
+	rules.scratch.n = mounts_roots(m, MOUNTS_SCRATCH, &scratch);
+	rules.scratch.v = scratch;
 	rules.read.v = read;
 	rules.write.v = write;
 	rules.exec.v = exec;

@@ -9,11 +9,13 @@
  * namespace is the wall, they know only ports, and handling BIND_TCP or CONNECT_TCP would break
  * the servers that a test suite starts on its own loopback.
  *
+ * What is hidden is left out of the rules (landlock_tree.c), since the mount that covers it goes with
+ * it when a program outside replaces it.
+ *
  * In one layer, since each further layer would have to grant REFER anew for renames to work.
  */
 #include "launcher/landlock.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -23,6 +25,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
+#include "launcher/landlock_tree.h"
 
 #define RULE_PATH_BENEATH 1 /* LANDLOCK_RULE_PATH_BENEATH */
 
@@ -81,19 +85,12 @@ static const struct landlock_grant system_set[] = {
 	{ "/run/NetworkManager/resolv.conf", LL_FS_READ_FILE },
 };
 
-static void cleanup_dir(DIR **d)
-{
-	if (*d)
-		(void)closedir(*d);
-}
-
-#define CLEANUP_DIR __attribute__((cleanup(cleanup_dir)))
-
 /** struct builder - a ruleset being made */
 struct builder {
 	int fd;
 	uint64_t handled; /* rights the kernel knows; the rest of a rule is left out */
 	uint64_t sockets; /* added wherever one may write */
+	struct path_list hidden;
 	struct error *err;
 };
 
@@ -106,20 +103,64 @@ int landlock_open(const char *path, struct error *err)
 	return fd;
 }
 
-static int add_rule(const struct builder *b, int fd, uint64_t rights, const char *what)
+static int add_typed(const struct builder *b, int fd, bool directory, uint64_t rights,
+		     const char *what)
 {
 	struct path_attr attr = { .allowed_access = rights & b->handled, .parent_fd = fd };
-	struct stat st;
 
-	if (fstat(fd, &st) < 0)
-		return error_set(b->err, errno, "Landlock: cannot look at %s", what);
-	if (!S_ISDIR(st.st_mode))
+	if (!directory)
 		attr.allowed_access &= LL_FS_FILE;
 	if (attr.allowed_access == 0)
 		return 0; /* the kernel answers ENOMSG to a rule that grants nothing */
 	if (syscall(SYS_landlock_add_rule, b->fd, RULE_PATH_BENEATH, &attr, 0) < 0)
 		return error_set(b->err, errno, "Landlock: cannot add a rule for %s", what);
 	return 0;
+}
+
+static int add_rule(const struct builder *b, int fd, uint64_t rights, const char *what)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return error_set(b->err, errno, "Landlock: cannot look at %s", what);
+	return add_typed(b, fd, S_ISDIR(st.st_mode), rights, what);
+}
+
+/** struct piecework - rights for the pieces of a tree */
+struct piecework {
+	const struct builder *b;
+	uint64_t rights;
+};
+
+static int add_piece(void *arg, int fd, enum landlock_tree_what what, const char *path)
+{
+	const struct piecework *w = arg;
+	uint64_t rights = w->rights;
+
+	if (what == LANDLOCK_TREE_NAMES)
+		rights &= LL_FS_READ_DIR;
+	return add_typed(w->b, fd, what != LANDLOCK_TREE_FILE, rights, path);
+}
+
+/* Rights beneath a path, but for what is hidden there. */
+static int add_around(const struct builder *b, int fd, const char *skip, uint64_t rights,
+		      const char *what)
+{
+	struct piecework w = { b, rights };
+	const struct landlock_tree t = {
+		.hidden = b->hidden, .skip = skip, .grant = add_piece, .arg = &w, .err = b->err
+	};
+	CLEANUP_FREE char *path = NULL;
+	struct stat st;
+
+	if (b->hidden.n == 0 && !skip)
+		return add_rule(b, fd, rights, what);
+	path = fd_path(fd);
+	if (!path || fstat(fd, &st) < 0)
+		return error_set(b->err, errno, "Landlock: cannot tell where %s leads", what);
+	if (!S_ISDIR(st.st_mode))
+		return add_typed(b, fd, false, rights, path);
+	return landlock_tree_walk(&t, fd, path);
 }
 
 /* What is missing, or out of this user's reach, needs no grant; any other failure is one. */
@@ -132,9 +173,18 @@ static int add_system(const struct builder *b, const struct landlock_grant *path
 			continue;
 		if (fd < 0)
 			return error_set(b->err, errno, "Landlock: cannot open %s", paths[i].path);
-		if (add_rule(b, fd, paths[i].rights, paths[i].path) < 0)
+		if (add_around(b, fd, NULL, paths[i].rights, paths[i].path) < 0)
 			return -1;
 	}
+	return 0;
+}
+
+static int add_list_around(const struct builder *b, const struct fd_list *list, uint64_t rights,
+			   const char *what)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (add_around(b, list->v[i], NULL, rights, what) < 0)
+			return -1;
 	return 0;
 }
 
@@ -152,48 +202,29 @@ static int add_optional(const struct builder *b, int fd, uint64_t rights, const 
 	return fd < 0 ? 0 : add_rule(b, fd, rights, what);
 }
 
-static int add_top_level(const struct builder *b, int root, const char *name, uint64_t rights)
-{
-	CLEANUP_CLOSE int fd = -1;
-
-	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "dev") == 0)
-		return 0;
-	fd = openat(root, name, O_PATH | O_CLOEXEC);
-	if (fd < 0 && (errno == ENOENT || errno == EACCES))
-		return 0; /* a dangling link; somebody else's FUSE: nothing is granted */
-	if (fd < 0)
-		return error_set(b->err, errno, "Landlock: cannot open /%s", name);
-	return add_rule(b, fd, rights, name);
-}
-
 /*
  * Everything in / but /dev, where a caller in the right group, or root, could read disks, inputs
  * and other sessions' terminals. Directories may be listed there, too.
  */
 static int add_everything(const struct builder *b, uint64_t rights)
 {
-	static const struct landlock_grant list = { "/", LL_FS_READ_DIR };
-	CLEANUP_DIR DIR *d = opendir("/");
-	struct dirent *e;
+	CLEANUP_CLOSE int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	if (!d)
-		return error_set(b->err, errno, "Landlock: cannot list /");
-	while ((errno = 0, e = readdir(d)))
-		if (add_top_level(b, dirfd(d), e->d_name, rights) < 0)
-			return -1;
-	if (errno)
-		return error_set(b->err, errno, "Landlock: cannot list /");
-	return add_system(b, &list, 1);
+	if (root < 0)
+		return error_set(b->err, errno, "Landlock: cannot open /");
+	return add_around(b, root, "dev", rights, "/");
 }
 
 /* Read and execute all that the mounts leave visible; write little. */
 static int add_workspace(const struct builder *b, const struct landlock_plan *plan)
 {
-	uint64_t connect = b->sockets ? LL_FS_RESOLVE_UNIX : 0;
+	uint64_t use = R_READ | R_EXEC | (b->sockets ? LL_FS_RESOLVE_UNIX : 0);
 
-	if (add_everything(b, R_READ | R_EXEC | connect) < 0 ||
-	    add_optional(b, plan->cwd, R_WRITE | b->sockets, "the working directory") < 0 ||
-	    add_optional(b, plan->tmpdir, R_WRITE | b->sockets, "TMPDIR") < 0)
+	if (add_everything(b, use) < 0 || add_list_around(b, &plan->read, use, "--read") < 0 ||
+	    add_list_around(b, &plan->exec, use, "--exec") < 0 ||
+	    add_list(b, &plan->write, use, "--write") < 0 ||
+	    add_optional(b, plan->cwd, use | R_WRITE | b->sockets, "the working directory") < 0 ||
+	    add_optional(b, plan->tmpdir, use | R_WRITE | b->sockets, "TMPDIR") < 0)
 		return -1;
 	return 0;
 }
@@ -206,7 +237,7 @@ static int add_strict(const struct builder *b, const struct landlock_plan *plan)
 	if (add_system(b, system_set, ARRAY_SIZE(system_set)) < 0 ||
 	    add_optional(b, plan->program, LL_FS_READ_FILE | R_EXEC, "the program") < 0 ||
 	    add_optional(b, plan->tmpdir, R_READ | R_WRITE | b->sockets | connect, "TMPDIR") < 0 ||
-	    add_list(b, &plan->read, R_READ | connect, "--read") < 0 ||
+	    add_list_around(b, &plan->read, R_READ | connect, "--read") < 0 ||
 	    add_list(b, &plan->exec, R_EXEC, "--exec") < 0)
 		return -1;
 	return 0;
@@ -216,9 +247,12 @@ static int add_rules(const struct builder *b, const struct landlock_plan *plan)
 {
 	int rc = plan->mode == FS_WORKSPACE ? add_workspace(b, plan) : add_strict(b, plan);
 
-	if (rc < 0 || add_system(b, devices, ARRAY_SIZE(devices)) < 0)
+	if (rc < 0 || add_system(b, devices, ARRAY_SIZE(devices)) < 0 ||
+	    add_list(b, &plan->covers, R_READ, "an empty file") < 0)
 		return -1;
 	if (plan->private_pts && add_system(b, terminals, ARRAY_SIZE(terminals)) < 0)
+		return -1;
+	if (add_list(b, &plan->scratch, R_WRITE | b->sockets, "a temporary directory") < 0)
 		return -1;
 	return add_list(b, &plan->write, R_WRITE | b->sockets, "--write");
 }
@@ -241,6 +275,7 @@ int landlock_build(const struct landlock_plan *plan, const struct landlock_right
 		.fd = fd,
 		.handled = rights->fs,
 		.sockets = plan->allow_unix_sockets ? R_SOCKETS : 0,
+		.hidden = plan->hidden,
 		.err = err,
 	};
 

@@ -26,12 +26,16 @@ struct fd_list {
  * @tmpdir: the private TMPDIR, -1 if there is none
  * @program: the file to be executed, which strict mode lets be read and executed; or -1
  * @read, @write, @exec: grants, opened O_PATH by landlock_open() so that no path is resolved twice
+ * @scratch: temporary directories of the run's own beside @tmpdir, to be written in
+ * @hidden: canonical paths, sorted, that no rule may cover, whether there is something or not; but
+ *          for those in a tree that may be written, where whatever is made must be readable
+ * @covers: what is shown in their place (mounts.c)
  * @allow_unix_sockets: pathname sockets may be made and connected to
  * @private_pts: /dev/pts is the run's own (devpts_mount()) and may be used; else it is denied, since
  *               it holds the terminals of the user's other sessions
  *
- * What lies inside a granted tree and must not be reached (credentials, protected paths) is
- * covered by mounts: Landlock can only add. Running a program takes both @exec and @read, since
+ * Protected paths inside a granted tree are covered by mounts: Landlock can only add. So are hidden
+ * ones, but a cover goes with what it covers, hence @hidden (landlock_tree.c). Running a program takes both @exec and @read, since
  * the kernel opens it for reading.
  */
 struct landlock_plan {
@@ -39,7 +43,9 @@ struct landlock_plan {
 	int cwd;
 	int tmpdir;
 	int program;
-	struct fd_list read, write, exec;
+	struct fd_list read, write, exec, scratch;
+	struct path_list hidden;
+	struct fd_list covers;
 	bool allow_unix_sockets;
 	bool private_pts;
 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/xalloc.h"
 #include "launcher/credentials.h"
 #include "launcher/homes.h"
@@ -26,28 +27,12 @@ bool mountplan_beneath(const char *path, const char *dir)
 	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
-/* The canonical path of an open descriptor, which the caller frees; NULL with errno. */
-static char *path_of(int fd)
-{
-	CLEANUP_FREE char *link = xasprintf("/proc/self/fd/%d", fd);
-	char path[PATH_MAX];
-	ssize_t n = readlink(link, path, sizeof(path));
-
-	if (n < 0)
-		return NULL;
-	if (n == 0 || (size_t)n == sizeof(path) || path[0] != '/') {
-		errno = ENAMETOOLONG;
-		return NULL;
-	}
-	return xstrndup(path, (size_t)n);
-}
-
 /* Adds a step for an open descriptor, which it takes over. */
 static int add(struct mountplan *p, struct mountplan_step step, int *fd, struct error *err)
 {
 	struct stat st;
 
-	step.path = path_of(*fd);
+	step.path = fd_path(*fd);
 	if (!step.path || fstat(*fd, &st) < 0)
 		return error_set(err, errno, "cannot tell where a path leads (is /proc mounted?)");
 	step.fd = take_fd(fd);
@@ -97,12 +82,73 @@ static bool is_regular(int fd)
 	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Something to hide; what does not exist, or cannot be reached by this user, need not be. */
+/* Takes @path: no rule may cover it (landlock_tree.h). */
+static void keep_hidden(struct mountplan *p, char *path)
+{
+	p->hidden = xreallocarray(p->hidden, p->nhidden + 1, sizeof(*p->hidden));
+	p->hidden[p->nhidden++] = path;
+}
+
+/** struct mountplan_parent - where names are missing */
+struct mountplan_parent {
+	char *path;
+	char *canonical; /* NULL if it is no directory */
+	bool writable;	 /* by this user */
+};
+
+/* The table names a few directories many times: each is looked at once. */
+static const struct mountplan_parent *look_at(struct mountplan *p, const char *path)
+{
+	CLEANUP_CLOSE int fd = -1;
+	struct mountplan_parent *found;
+
+	for (size_t i = 0; i < p->nparents; i++)
+		if (strcmp(p->parents[i].path, path) == 0)
+			return &p->parents[i];
+	p->parents = xreallocarray(p->parents, p->nparents + 1, sizeof(*p->parents));
+	found = &p->parents[p->nparents++];
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	*found = (struct mountplan_parent){ .path = xstrdup(path) };
+	if (fd >= 0) {
+		found->canonical = fd_path(fd);
+		found->writable = faccessat(fd, ".", W_OK, AT_EACCESS) == 0;
+	}
+	return found;
+}
+
+/*
+ * Something to hide that is missing: somebody may make it while the run lasts. What this user could
+ * not make would not be readable either; unless the user has named it.
+ */
+static void add_missing(struct mountplan *p, const char *path, bool firm)
+{
+	CLEANUP_FREE char *dir = xstrdup(path);
+
+	for (char *slash; (slash = strrchr(dir, '/')) && slash > dir;) {
+		const char *name = path + (slash - dir) + 1;
+		const struct mountplan_parent *parent;
+
+		*slash = '\0';
+		parent = look_at(p, dir);
+		if (!parent->canonical)
+			continue;
+		if (firm || parent->writable)
+			keep_hidden(p, xasprintf("%s/%.*s", parent->canonical,
+						 (int)strcspn(name, "/"), name));
+		return;
+	}
+}
+
+/* Something to hide; what cannot be reached by this user need not be. */
 static int add_hidden(struct mountplan *p, const char *path, bool firm, struct error *err)
 {
 	CLEANUP_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
 
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+		add_missing(p, path, firm);
+		return 0;
+	}
+	if (fd < 0 && errno == EACCES)
 		return 0;
 	if (fd < 0)
 		return error_set(err, errno, "cannot hide %s", path);
@@ -384,6 +430,28 @@ static void settle(struct mountplan *p)
 	}
 }
 
+/* Whether this user could read it, or a file in its place with the same permissions. */
+static bool is_exposed(const struct mountplan_step *s)
+{
+	CLEANUP_FREE char *link = xasprintf("/proc/self/fd/%d", s->fd);
+
+	return s->firm || access(link, R_OK) == 0 || access(link, X_OK) == 0;
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void list_hidden(struct mountplan *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->v[i].kind == STEP_HIDE && !p->v[i].dropped && is_exposed(&p->v[i]))
+			keep_hidden(p, xstrdup(p->v[i].path));
+	if (p->nhidden > 0)
+		qsort(p->hidden, p->nhidden, sizeof(*p->hidden), compare_paths);
+}
+
 int mountplan_make(const struct launcher_plan *plan, const struct protect *protect,
 		   struct mountplan *out, struct error *err)
 {
@@ -398,6 +466,7 @@ int mountplan_make(const struct launcher_plan *plan, const struct protect *prote
 	pin_hidden(&p);
 	qsort(p.v, p.n, sizeof(*p.v), compare_steps);
 	settle(&p);
+	list_hidden(&p);
 	*out = p;
 	return 0;
 }
@@ -410,5 +479,13 @@ void mountplan_clear(struct mountplan *p)
 		free(p->v[i].path);
 	}
 	free(p->v);
+	for (size_t i = 0; i < p->nhidden; i++)
+		free(p->hidden[i]);
+	free(p->hidden);
+	for (size_t i = 0; i < p->nparents; i++) {
+		free(p->parents[i].path);
+		free(p->parents[i].canonical);
+	}
+	free(p->parents);
 	*p = (struct mountplan){ 0 };
 }

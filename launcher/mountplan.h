@@ -48,10 +48,22 @@ struct mountplan_step {
 	mode_t mode;
 };
 
-/** struct mountplan - the steps, sorted so that a directory comes before what is beneath it */
+struct mountplan_parent;
+
+/**
+ * struct mountplan - what is to be done
+ * @v, @n: the steps, sorted so that a directory comes before what is beneath it
+ * @hidden, @nhidden: canonical paths, sorted: what is hidden that this user could read, and what
+ *                    would be if it were there
+ * @parents, @nparents: directories that have been looked at for that
+ */
 struct mountplan {
 	struct mountplan_step *v;
 	size_t n;
+	char **hidden;
+	size_t nhidden;
+	struct mountplan_parent *parents;
+	size_t nparents;
 };
 
 /**

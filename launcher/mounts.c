@@ -287,17 +287,27 @@ static int carry_out(struct work *w)
 	return mount_proc(w);
 }
 
-/* Hands the descriptors of the grants and private directories over to @out. */
-static void collect(struct mountplan *p, struct mounts *out)
+/* Hands what the rules are made from over to @out. */
+static void collect(struct work *w, struct mounts *out)
 {
-	*out = (struct mounts){ .v = xcalloc(p->n + 1, sizeof(*out->v)), .tmpdir = -1 };
+	struct mountplan *p = &w->plan;
+
+	*out = (struct mounts){
+		.v = xcalloc(p->n + 1, sizeof(*out->v)),
+		.tmpdir = -1,
+		.hidden = p->hidden,
+		.nhidden = p->nhidden,
+		.covers = { take_fd(&w->empty_dir), take_fd(&w->empty_file) },
+	};
+	p->hidden = NULL;
+	p->nhidden = 0;
 	for (size_t i = 0; i < p->n; i++) {
 		struct mountplan_step *s = &p->v[i];
 
 		if (s->kind == STEP_PRIVATE && strcmp(s->path, LAUNCHER_TMPDIR) == 0)
 			out->tmpdir = take_fd(&s->fd);
 		else if (s->kind == STEP_PRIVATE)
-			out->v[out->n++] = (struct mounts_root){ MOUNTS_WRITE, take_fd(&s->fd) };
+			out->v[out->n++] = (struct mounts_root){ MOUNTS_SCRATCH, take_fd(&s->fd) };
 		else if (s->kind == STEP_GRANT && !s->dropped)
 			out->v[out->n++] = (struct mounts_root){ s->use, take_fd(&s->fd) };
 	}
@@ -315,7 +325,7 @@ int mounts_setup(const struct launcher_plan *plan, const struct protect *protect
 		return -1;
 	rc = carry_out(&w);
 	if (rc == 0) {
-		collect(&w.plan, out);
+		collect(&w, out);
 		out->private_pts = devpts_mount();
 	}
 	cleanup_close(&w.empty_dir);
@@ -342,5 +352,10 @@ void mounts_clear(struct mounts *m)
 		cleanup_close(&m->v[i].fd);
 	free(m->v);
 	cleanup_close(&m->tmpdir);
-	*m = (struct mounts){ .tmpdir = -1 };
+	for (size_t i = 0; i < m->nhidden; i++)
+		free(m->hidden[i]);
+	free(m->hidden);
+	cleanup_close(&m->covers[0]);
+	cleanup_close(&m->covers[1]);
+	*m = (struct mounts){ .tmpdir = -1, .covers = { -1, -1 } };
 }

@@ -17,7 +17,8 @@ enum mounts_use {
 	MOUNTS_READ,
 	MOUNTS_WRITE,
 	MOUNTS_EXEC,
-	MOUNTS_SEE, /* the working directory in strict mode: it must exist, no more */
+	MOUNTS_SCRATCH, /* a private temporary directory */
+	MOUNTS_SEE,	/* the working directory in strict mode: it must exist, no more */
 };
 
 /** struct mounts_root - a grant as the command sees it: an O_PATH descriptor for Landlock */
@@ -30,12 +31,17 @@ struct mounts_root {
  * struct mounts - what mounts_setup() leaves behind
  * @v, @n: the grants and the run's own temporary directories
  * @tmpdir: the private /tmp, O_PATH, or -1 if /tmp is the host's
+ * @hidden, @nhidden: canonical paths, sorted, of what is covered, or would be if it were there
+ * @covers: the empty directory and the empty file that are shown in their place; -1 if none are
  * @private_pts: /dev/pts is the run's own
  */
 struct mounts {
 	struct mounts_root *v;
 	size_t n;
 	int tmpdir;
+	char **hidden;
+	size_t nhidden;
+	int covers[2];
 	bool private_pts;
 };
 

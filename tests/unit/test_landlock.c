@@ -299,6 +299,44 @@ static void test_workspace_takes_further_grants(void **state)
 	expect(&plan, probes, ARRAY_SIZE(probes));
 }
 
+/* What no rule covers stays out of reach without any mount, there already or made later. */
+static void test_hidden_paths_are_left_out(void **state)
+{
+	const struct probe probes[] = {
+		{ do_read, "out/file", 0 },
+		{ do_read, "out/d/open/file", 0 },
+		{ do_exec, "out/true", 0 },
+		{ do_list, "out/d", 0 },
+		{ do_read, "out/d/secret/file", EACCES },
+		{ do_read, "out/d/missing", EACCES },
+		{ do_read, "work/file", 0 },
+	};
+	char secret[sizeof(top) + 32], missing[sizeof(top) + 32];
+	const char *const hidden[] = { missing, secret };
+	CLEANUP_CLOSE int work = grant("work");
+	CLEANUP_CLOSE int out = grant("out");
+	const struct landlock_plan everything = { .mode = FS_WORKSPACE,
+						  .cwd = work,
+						  .tmpdir = -1,
+						  .program = -1,
+						  .hidden = { hidden, 2 } };
+	struct landlock_plan strict = everything;
+
+	(void)state;
+	require_landlock();
+	strict.mode = FS_STRICT;
+	strict.read = (struct fd_list){ (const int[]){ out, work }, 2 };
+	strict.exec = strict.read;
+	(void)snprintf(secret, sizeof(secret), "%s/out/d/secret", top);
+	(void)snprintf(missing, sizeof(missing), "%s/out/d/missing", top);
+	assert_int_equal(shell("mkdir -p out/d/open out/d/secret; for d in open secret; do "
+			       "echo x > out/d/$d/file; done; echo x > out/d/missing"),
+			 0);
+	expect(&everything, probes, ARRAY_SIZE(probes));
+	expect(&strict, probes, ARRAY_SIZE(probes));
+	assert_int_equal(shell("rm -r out/d"), 0);
+}
+
 static void test_strict_denies_by_default(void **state)
 {
 	static const struct probe probes[] = {
@@ -502,6 +540,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_workspace_writes_only_where_it_may),
 		cmocka_unit_test(test_workspace_takes_further_grants),
+		cmocka_unit_test(test_hidden_paths_are_left_out),
 		cmocka_unit_test(test_strict_denies_by_default),
 		cmocka_unit_test(test_strict_axes_do_not_imply_each_other),
 		cmocka_unit_test(test_strict_runs_what_may_be_read_and_executed),
