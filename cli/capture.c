@@ -41,6 +41,7 @@ struct capture {
 	struct event settle;
 	const struct policy *const *policy;
 	proxy_event_cb *event;
+	capture_may *may; /* NULL until capture_forward() */
 	void *arg;
 };
 
@@ -139,6 +140,25 @@ static enum stub_answer decide_cb(void *arg, const struct hostname *name)
 	return STUB_DENY;
 }
 
+/*
+ * Records that are no addresses. Asking for them leaves the machine, with the whole name: so an entry
+ * of a list must allow the name. "Unknown, so ask a person" is not enough, nor is --learn.
+ */
+static bool forwards_cb(void *arg, const struct hostname *name, uint16_t type)
+{
+	const struct target t = { .host = *name, .via = VIA_DNS };
+	struct capture *c = arg;
+	struct decision d;
+
+	if (!policy_forwards(*c->policy, type))
+		return false;
+	policy_decide(*c->policy, &t, &d);
+	if (d.verdict != VERDICT_ALLOW || !d.rule || !c->may(c->arg, &t, &d))
+		return false;
+	tell(c, name, &d);
+	return true;
+}
+
 /* Whether @out has loopback addresses only, and some. */
 static bool sort_local(const struct addr *v, size_t n, struct stub_local *out)
 {
@@ -207,6 +227,12 @@ struct capture *capture_new(struct event_base *base, const struct policy *const 
 	c->stub = stub_new(base, c->names, decide_cb, c);
 	stub_set_local(c->stub, is_local_cb);
 	return c;
+}
+
+void capture_forward(struct capture *c, struct resolver *r, capture_may *may)
+{
+	c->may = may;
+	stub_set_forward(c->stub, r, forwards_cb);
 }
 
 void capture_free(struct capture *c)

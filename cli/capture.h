@@ -14,8 +14,9 @@
 #include "policy/policy.h"
 #include "proxy/proxy.h"
 
-struct event_base;
 struct capture;
+struct event_base;
+struct resolver;
 
 /* Captured where the kernel has no nft_tproxy, besides the ports that the policy names. */
 #define CAPTURE_PORTS_MAX 200
@@ -33,6 +34,16 @@ size_t capture_ports(const struct policy *p, uint16_t out[CAPTURE_PORTS_MAX]);
  */
 struct capture *capture_new(struct event_base *base, const struct policy *const *policy,
 			    proxy_event_cb *event, void *arg);
+
+/** typedef capture_may - whether the records of an allowed name may be asked for outside */
+typedef bool capture_may(void *arg, const struct target *t, const struct decision *d);
+
+/**
+ * capture_forward() - ask @r for records of the types that the policy forwards
+ * @r: must outlive the capture
+ * @may: has the last word; @arg is capture_new()'s. Each name that it admits is told as a decision.
+ */
+void capture_forward(struct capture *c, struct resolver *r, capture_may *may);
 
 /** capture_free() - NULL is allowed. */
 void capture_free(struct capture *c);

@@ -218,6 +218,14 @@ static bool admit_cb(void *arg, const struct target *t, const struct decision *d
 	return namebudget_take(g->names, d->rule, &t->host);
 }
 
+/* Where a proxy of ours is in front, names are its to look up. */
+static bool may_forward_cb(void *arg, const struct target *t, const struct decision *d)
+{
+	const struct gate *g = arg;
+
+	return !upstreams_for(g->upstreams, t) && admit_cb(arg, t, d);
+}
+
 static bool name_cb(void *arg, const struct addr *dialled, struct hostname *out)
 {
 	const struct gate *g = arg;
@@ -308,6 +316,7 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 	g->audit = outside->audit;
 	g->number = number;
 	g->capture = capture_new(outside->base, &g->policy, event_cb, g);
+	capture_forward(g->capture, outside->resolver, may_forward_cb);
 	g->session = proxy_session(outside->proxy, &cfg);
 	return 0;
 }

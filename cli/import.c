@@ -32,6 +32,7 @@ static const struct {
 	{ "network", "allowListFiles", SETTINGS_ALLOW_LISTS },
 	{ "network", "denyListFiles", SETTINGS_DENY_LISTS },
 	{ "network", "resolvers", SETTINGS_RESOLVERS },
+	{ "network", "forwardRecordTypes", SETTINGS_FORWARD_TYPES },
 	{ "network", "allowUnixSockets", SETTINGS_UNIX_SOCKETS },
 	{ "filesystem", "allowRead", SETTINGS_ALLOW_READ },
 	{ "filesystem", "allowWrite", SETTINGS_ALLOW_WRITE },

@@ -16,6 +16,7 @@
 #include "cli/trust.h"
 #include "launcher/digest.h"
 #include "policy/listfile.h"
+#include "policy/recordtype.h"
 
 /* A domain list that a project's file names. @text is NULL if it could not be read: @err says why. */
 struct layer_file {
@@ -480,6 +481,27 @@ static int apply_layer(const struct layers *l, const struct layer *layer, struct
 	return add_all(layer, SETTINGS_ALLOW_PRIVATE, LIST_PRIVATE, p, err);
 }
 
+/* Which types: whoever may loosen says so; of which names is another question. */
+static int apply_forwarded(const struct layers *l, struct policy *p, struct error *err)
+{
+	struct recordtypes types = { 0 };
+
+	for (size_t i = 0; i < l->n; i++) {
+		const struct settings *s = l->v[i].settings;
+		const struct settings_list *from = &s->list[SETTINGS_FORWARD_TYPES];
+		struct recordtypes ignored = { 0 };
+		bool counts = may_loosen(l, &l->v[i]);
+
+		for (size_t k = 0; k < from->n; k++) {
+			if (recordtypes_add(counts ? &types : &ignored, from->v[k].text, err) < 0)
+				return error_wrap(err, "%s:%u: network.forwardRecordTypes", s->file,
+						  from->v[k].line);
+		}
+	}
+	policy_set_forwarded(p, &types);
+	return 0;
+}
+
 int layers_apply(const struct layers *l, struct policy *p, struct error *err)
 {
 	enum verdict unknown;
@@ -488,6 +510,8 @@ int layers_apply(const struct layers *l, struct policy *p, struct error *err)
 		if (apply_layer(l, &l->v[i], p, err) < 0)
 			return -1;
 	}
+	if (apply_forwarded(l, p, err) < 0)
+		return -1;
 	if (layers_flag(l, SETTINGS_STRICT) == SETTINGS_YES || layers_managed_only(l))
 		policy_set_strict(p, true);
 	if (layers_unknown(l, &unknown)) {

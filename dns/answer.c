@@ -3,12 +3,13 @@
 #include <string.h>
 
 #include "dns/fakeip.h"
+#include "dns/records.h"
 
 /*
  * What clients do with these answers, and why they are as they are:
  *
- *  - An allowed name has one A record and nothing else. AAAA, HTTPS, SVCB, MX, TXT, SRV get NOERROR
- *    with no record: glibc, musl, c-ares and Go's and Java's resolvers go on with the A at once.
+ *  - An allowed name has one A record and nothing else, unless settings name types of records that
+ *    are asked for outside. AAAA, HTTPS, SVCB and the rest get NOERROR with no record: glibc, musl, c-ares and Go's and Java's resolvers go on with the A at once.
  *    NXDOMAIN there would be taken for the name as a whole; SERVFAIL or silence would be retried.
  *  - RA is set: glibc and Go take an empty answer without AA and RA for a lame referral and try
  *    the next server.
@@ -20,9 +21,10 @@ static const struct addr loopback4 = { .family = AF_INET, .bytes = { 127, 0, 0, 
 static const struct addr loopback6 = { .family = AF_INET6, .bytes = { [15] = 1 } };
 static const struct hostname localhost = { .len = 9, .s = "localhost" };
 
-/** struct draft - a reply and the storage that it points to */
+/** struct draft - a reply and the storage that it points to; or @wait, when it needs to be asked for */
 struct draft {
 	struct wire_reply reply;
+	struct answer_wait *wait;
 	struct addr addr;
 	struct hostname ptr;
 };
@@ -69,8 +71,12 @@ static void answer_name(const struct answer_source *src, const struct hostname *
 		d->reply.rcode = WIRE_NXDOMAIN;
 		return;
 	}
-	if (type != WIRE_A && type != WIRE_ANY)
+	if (type != WIRE_A && type != WIRE_ANY) {
+		d->wait->wanted =
+			src->forwards && records_known(type) && src->forwards(src->arg, h, type);
+		d->wait->name = *h;
 		return;
+	}
 	if (fakeip_assign(src->names, h, &a))
 		give_addr(d, &a);
 	else
@@ -107,11 +113,13 @@ static size_t size_limit(const struct wire_query *q, bool tcp)
 }
 
 size_t answer_message(const struct answer_source *src, const void *p, size_t n, bool tcp,
-		      uint8_t out[WIRE_REPLY_MAX])
+		      struct answer_wait *wait, uint8_t out[WIRE_REPLY_MAX])
 {
-	struct draft d = { .reply = { .ttl = STUB_TTL, .soa_ttl = STUB_NEGATIVE_TTL } };
+	struct draft d = { .reply = { .ttl = STUB_TTL, .soa_ttl = STUB_NEGATIVE_TTL },
+			   .wait = wait };
 	struct wire_query q;
 
+	wait->wanted = false;
 	switch (wire_parse_query(p, n, &q, &d.reply.rcode)) {
 	case WIRE_DROP:
 		return 0;
@@ -122,5 +130,25 @@ size_t answer_message(const struct answer_source *src, const void *p, size_t n, 
 		answer_query(src, &q, &d);
 		break;
 	}
+	if (wait->wanted) {
+		wait->query = q;
+		wait->type = q.type;
+		wait->tcp = tcp;
+		return 0;
+	}
 	return wire_build_reply(&q, &d.reply, size_limit(&q, tcp), out);
+}
+
+/* A name that is allowed exists, whatever the server says: its address is an answer, too. */
+size_t answer_finish(const struct answer_wait *wait, const struct wire_records *records,
+		     uint8_t out[WIRE_REPLY_MAX])
+{
+	struct wire_reply r = { .rcode = records ? WIRE_NOERROR : WIRE_SERVFAIL,
+				.records = records,
+				.ttl = STUB_TTL,
+				.soa_ttl = STUB_NEGATIVE_TTL };
+
+	if (records && records->ttl < r.ttl)
+		r.ttl = records->ttl;
+	return wire_build_reply(&wait->query, &r, size_limit(&wait->query, wait->tcp), out);
 }

@@ -465,6 +465,12 @@ struct resolver_query *resolver_start(struct resolver *r, const struct hostname 
 	return q;
 }
 
+struct channel *resolver_channel(struct resolver *r)
+{
+	follow_resolv_conf(r);
+	return channel_pending(r->channel) < ASKS_MAX ? r->channel : NULL;
+}
+
 void resolver_cancel(struct resolver_query *q)
 {
 	if (q->calling)

@@ -74,6 +74,16 @@ void resolver_free(struct resolver *r);
 struct resolver_query *resolver_start(struct resolver *r, const struct hostname *name,
 				      resolver_cb *cb, void *arg);
 
+struct channel;
+
+/**
+ * resolver_channel() - the servers of the moment, for questions that are not about addresses
+ *
+ * For use at once: a change of /etc/resolv.conf replaces it, and keeps it only while questions are
+ * out. Return: NULL when as many questions are out as may be.
+ */
+struct channel *resolver_channel(struct resolver *r);
+
 /** resolver_cancel() - guarantees that @cb is not called again. */
 void resolver_cancel(struct resolver_query *q);
 

@@ -8,17 +8,14 @@
  * questions of a slice of time are used up, no socket is watched until the next slice; the kernel
  * queues, and drops what is too much.
  *
- * The sandbox makes every address local, and a client believes an answer only from the address
- * that it asked. A wildcard UDP socket would answer from an address of the kernel's choice, so
- * the destination is taken from the packet and put on the answer as its source. IPv6 refuses a
- * source that no interface has, unless the socket may bind to such: IPV6_FREEBIND.
- *
  * A TCP connection answers one message at a time: it reads only when its answer has gone out.
+ *
+ * A question whose records are asked for outside waits (struct stub_wait); a datagram's way back is
+ * kept with it, a connection reads nothing meanwhile.
  */
 #include "dns/stub.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -35,9 +32,10 @@
 #include "base/reader.h"
 #include "base/xalloc.h"
 #include "dns/answer.h"
+#include "dns/datagram.h"
+#include "dns/recordask.h"
 
 #define SLICE_MS     50
-#define QUERY_MAX    WIRE_EDNS_MAX /* a question takes 275 bytes, its EDNS options the rest */
 #define ACCEPT_BATCH 16
 
 /** struct stub_sock - a UDP socket or a TCP listener of the sandbox */
@@ -52,18 +50,34 @@ struct stub_sock {
  * struct stub_conn - a TCP connection
  * @in: what has come and was not answered yet: at most one message and its length
  * @out: one answer and its length, of which @out_sent bytes have gone
+ * @wait: the question that was read last is still being asked, or NULL
  */
 struct stub_conn {
 	TAILQ_ENTRY(stub_conn) link;
 	struct stub *stub;
+	struct stub_wait *wait;
 	int fd;
 	struct event *readable, *writable;
 	size_t in_len, out_len, out_sent;
-	uint8_t in[2 + QUERY_MAX];
+	uint8_t in[2 + DATAGRAM_MAX];
 	uint8_t out[2 + WIRE_REPLY_MAX];
 };
 
 TAILQ_HEAD(conn_list, stub_conn);
+
+/**
+ * struct stub_wait - a question that is being asked outside
+ * @conn: where it came from, or NULL: then @fd and @back are the socket and the way back
+ */
+struct stub_wait {
+	LIST_ENTRY(stub_wait) link;
+	struct stub *stub;
+	struct recordask *ask;
+	struct answer_wait answer;
+	struct stub_conn *conn;
+	int fd;
+	struct datagram back;
+};
 
 /**
  * struct stub - see the theory of operation
@@ -71,6 +85,8 @@ TAILQ_HEAD(conn_list, stub_conn);
  * @slice_tokens: questions that a slice of time may bring
  * @tokens: those left in this slice, which began at @slice_ms
  * @resume: fires at the next slice; pending while @paused
+ * @waits, @nwaits: questions that are being asked outside
+ * @forward_tokens: how many more may be asked outside in this second, which began at @forward_ms
  */
 struct stub {
 	struct event_base *base;
@@ -83,6 +99,11 @@ struct stub {
 	uint64_t slice_ms;
 	bool paused;
 	struct event *resume;
+	struct resolver *resolver;
+	LIST_HEAD(, stub_wait) waits;
+	size_t nwaits;
+	unsigned forward_tokens;
+	uint64_t forward_ms;
 };
 
 static uint64_t now_ms(void)
@@ -93,8 +114,21 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+static void wait_free(struct stub_wait *w)
+{
+	LIST_REMOVE(w, link);
+	w->stub->nwaits--;
+	if (w->conn)
+		w->conn->wait = NULL;
+	free(w);
+}
+
 static void conn_close(struct stub_conn *c)
 {
+	if (c->wait) {
+		recordask_cancel(c->wait->ask);
+		wait_free(c->wait);
+	}
 	TAILQ_REMOVE(&c->stub->conns, c, link);
 	c->stub->nconns--;
 	event_free(c->readable);
@@ -111,8 +145,8 @@ static void conn_watch(struct stub_conn *c)
 
 	(void)event_del(c->readable);
 	(void)event_del(c->writable);
-	if (c->stub->paused && !writing)
-		return; /* resume_cb() comes back to it */
+	if ((c->stub->paused || c->wait) && !writing)
+		return; /* resume_cb() or wait_cb() comes back to it */
 	(void)event_add(writing ? c->writable : c->readable, &idle);
 }
 
@@ -149,69 +183,86 @@ static bool spend(struct stub *s)
 	return true;
 }
 
-/** struct datagram - one UDP message: where from, where to, and room for it */
-struct datagram {
-	struct sockaddr_storage peer;
-	struct iovec iov;
-	struct msghdr msg;
-	union {
-		char buf[CMSG_SPACE(sizeof(struct in6_pktinfo))];
-		struct cmsghdr align;
-	} control;
-	uint8_t data[QUERY_MAX];
-};
-
-static ssize_t datagram_receive(int fd, struct datagram *d)
+static void conn_put(struct stub_conn *c, const uint8_t *p, size_t n)
 {
-	d->iov = (struct iovec){ .iov_base = d->data, .iov_len = sizeof(d->data) };
-	d->msg = (struct msghdr){ .msg_name = &d->peer,
-				  .msg_namelen = sizeof(d->peer),
-				  .msg_iov = &d->iov,
-				  .msg_iovlen = 1,
-				  .msg_control = d->control.buf,
-				  .msg_controllen = sizeof(d->control.buf) };
-	return recvmsg(fd, &d->msg, MSG_DONTWAIT);
+	c->out[0] = (uint8_t)(n >> 8);
+	c->out[1] = (uint8_t)n;
+	memcpy(c->out + 2, p, n);
+	c->out_len = n + 2;
 }
 
-/* The address that was asked becomes the source of the answer; the route chooses the interface,
- * except for link-local addresses, which mean nothing without one. */
-static void turn_round(struct msghdr *msg)
+static bool spend_forward(struct stub *s)
 {
-	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	uint64_t now = now_ms();
 
-	if (!c || (msg->msg_flags & MSG_CTRUNC)) {
-		msg->msg_control = NULL;
-		msg->msg_controllen = 0;
-	} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
-		struct in_pktinfo info;
-
-		memcpy(&info, CMSG_DATA(c), sizeof(info));
-		info.ipi_spec_dst = info.ipi_addr;
-		info.ipi_ifindex = 0;
-		memcpy(CMSG_DATA(c), &info, sizeof(info));
-	} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
-		struct in6_pktinfo info;
-
-		memcpy(&info, CMSG_DATA(c), sizeof(info));
-		if (!IN6_IS_ADDR_LINKLOCAL(&info.ipi6_addr))
-			info.ipi6_ifindex = 0;
-		memcpy(CMSG_DATA(c), &info, sizeof(info));
+	if (now - s->forward_ms >= 1000) {
+		s->forward_ms = now;
+		s->forward_tokens = STUB_FORWARD_RATE;
 	}
+	if (!s->forward_tokens || s->nwaits == STUB_FORWARD_MAX)
+		return false;
+	s->forward_tokens--;
+	return true;
+}
+
+static int conn_pump(struct stub_conn *c);
+
+static void wait_cb(void *arg, const struct wire_records *records)
+{
+	uint8_t out[WIRE_REPLY_MAX];
+	struct stub_wait *w = arg;
+	struct stub_conn *c = w->conn;
+	size_t len = answer_finish(&w->answer, records, out);
+
+	if (!c)
+		datagram_reply(w->fd, &w->back, out, len);
+	wait_free(w);
+	if (!c)
+		return;
+	conn_put(c, out, len);
+	if (conn_pump(c))
+		conn_close(c);
+	else
+		conn_watch(c);
+}
+
+/* Ask outside. @d, with its socket, is the way back, unless @c is. False if that cannot be now. */
+static bool wait_start(struct stub *s, const struct answer_wait *answer, struct stub_conn *c,
+		       int fd, const struct datagram *d)
+{
+	struct stub_wait *w;
+
+	if (!spend_forward(s))
+		return false;
+	w = xcalloc(1, sizeof(*w));
+	*w = (struct stub_wait){ .stub = s, .answer = *answer, .conn = c, .fd = fd };
+	if (d)
+		datagram_copy(&w->back, d);
+	w->ask = recordask_start(s->base, s->resolver, &answer->name, answer->type, wait_cb, w);
+	if (!w->ask) {
+		free(w);
+		return false;
+	}
+	LIST_INSERT_HEAD(&s->waits, w, link);
+	s->nwaits++;
+	if (c)
+		c->wait = w;
+	return true;
 }
 
 static void udp_answer(struct stub_sock *sock, struct datagram *d, size_t n)
 {
 	uint8_t out[WIRE_REPLY_MAX];
-	size_t len = answer_message(&sock->stub->source, d->data, n, false, out);
+	struct answer_wait wait;
+	size_t len = answer_message(&sock->stub->source, d->data, n, false, &wait, out);
 
-	if (!len)
-		return;
-	turn_round(&d->msg);
-	d->msg.msg_flags = 0;
-	d->iov = (struct iovec){ .iov_base = out, .iov_len = len };
-	/* A full send queue loses the answer, as UDP may; the client asks again. */
-	if (sendmsg(sock->fd, &d->msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		log_debug("event=dns-stub-send error=%s", strerror(errno));
+	if (wait.wanted) {
+		if (wait_start(sock->stub, &wait, NULL, sock->fd, d))
+			return;
+		len = answer_finish(&wait, NULL, out);
+	}
+	if (len)
+		datagram_reply(sock->fd, d, out, len);
 }
 
 static void udp_cb(evutil_socket_t fd, short what, void *arg)
@@ -221,15 +272,13 @@ static void udp_cb(evutil_socket_t fd, short what, void *arg)
 
 	(void)what;
 	for (int i = 0; i < STUB_BATCH && spend(sock->stub); i++) {
-		ssize_t n = datagram_receive(fd, &d);
+		size_t n;
 
-		if (n < 0 && errno == EAGAIN) {
+		if (!datagram_receive(fd, &d, &n)) {
 			sock->stub->tokens++;
 			return;
 		}
-		/* Other errors belong to earlier answers (a closed port): they are not ours. */
-		if (n >= 0 && !(d.msg.msg_flags & MSG_TRUNC))
-			udp_answer(sock, &d, (size_t)n);
+		udp_answer(sock, &d, n);
 	}
 }
 
@@ -241,7 +290,7 @@ static int conn_message(const struct stub_conn *c, size_t *n)
 
 	if (!reader_u16be(&r, &len))
 		return 0;
-	if (len == 0 || len > QUERY_MAX)
+	if (len == 0 || len > DATAGRAM_MAX)
 		return -1;
 	*n = len;
 	return r.n >= len;
@@ -264,15 +313,20 @@ static int conn_flush(struct stub_conn *c)
 
 static int conn_answer(struct stub_conn *c, size_t n)
 {
-	size_t len = answer_message(&c->stub->source, c->in + 2, n, true, c->out + 2);
+	uint8_t out[WIRE_REPLY_MAX];
+	struct answer_wait wait;
+	size_t len = answer_message(&c->stub->source, c->in + 2, n, true, &wait, out);
 
-	if (!len)
-		return -1; /* not a question: nothing sensible will follow */
-	c->out[0] = (uint8_t)(len >> 8);
-	c->out[1] = (uint8_t)len;
-	c->out_len = len + 2;
 	c->in_len -= n + 2;
 	memmove(c->in, c->in + n + 2, c->in_len);
+	if (wait.wanted) {
+		if (wait_start(c->stub, &wait, c, -1, NULL))
+			return 0;
+		len = answer_finish(&wait, NULL, out);
+	}
+	if (!len)
+		return -1; /* not a question: nothing sensible will follow */
+	conn_put(c, out, len);
 	return 0;
 }
 
@@ -285,6 +339,8 @@ static int conn_pump(struct stub_conn *c)
 
 		if (r)
 			return r < 0 ? -1 : 0;
+		if (c->wait)
+			return 0;
 		r = conn_message(c, &n);
 		if (r <= 0)
 			return r;
@@ -389,6 +445,12 @@ void stub_set_local(struct stub *s, stub_is_local *is_local)
 	s->source.is_local = is_local;
 }
 
+void stub_set_forward(struct stub *s, struct resolver *r, stub_forwards *forwards)
+{
+	s->resolver = r;
+	s->source.forwards = forwards;
+}
+
 void stub_set_rate(struct stub *s, unsigned rate)
 {
 	unsigned n = rate / (1000 / SLICE_MS);
@@ -404,6 +466,7 @@ struct stub *stub_new(struct event_base *base, struct fakeip *names, stub_decide
 	s->source = (struct answer_source){ .names = names, .decide = decide, .arg = arg };
 	stub_set_rate(s, STUB_RATE);
 	LIST_INIT(&s->socks);
+	LIST_INIT(&s->waits);
 	TAILQ_INIT(&s->conns);
 	s->resume = evtimer_new(base, resume_cb, s);
 	if (!s->resume)
@@ -414,11 +477,16 @@ struct stub *stub_new(struct event_base *base, struct fakeip *names, stub_decide
 void stub_free(struct stub *s)
 {
 	struct stub_sock *sock;
+	struct stub_wait *w;
 
 	if (!s)
 		return;
 	while (!TAILQ_EMPTY(&s->conns))
 		conn_close(TAILQ_FIRST(&s->conns));
+	while ((w = LIST_FIRST(&s->waits))) {
+		recordask_cancel(w->ask);
+		wait_free(w);
+	}
 	while ((sock = LIST_FIRST(&s->socks))) {
 		LIST_REMOVE(sock, link);
 		event_free(sock->event);
@@ -447,31 +515,9 @@ static int add_sock(struct stub *s, int fd, event_callback_fn cb, struct error *
 	return 0;
 }
 
-/* Ask for the destination address of each packet, and may answer from any of them. */
-static int prepare_udp(int fd, int family, struct error *err)
-{
-	int on = 1;
-	bool v6 = family == AF_INET6;
-
-	if (family != AF_INET && !v6)
-		return error_set(err, EAFNOSUPPORT, "cannot use a DNS socket");
-	if (setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVPKTINFO : IP_PKTINFO, &on,
-		       sizeof(on)))
-		return error_set(err, errno, "cannot prepare a DNS socket");
-	if (setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_FREEBIND : IP_FREEBIND, &on,
-		       sizeof(on)))
-		return error_set(err, errno, "cannot prepare a DNS socket");
-	return 0;
-}
-
 int stub_add_udp(struct stub *s, int fd, struct error *err)
 {
-	struct sockaddr_storage sa = { 0 };
-	socklen_t len = sizeof(sa);
-
-	if (getsockname(fd, (struct sockaddr *)&sa, &len))
-		(void)error_set(err, errno, "cannot use a DNS socket");
-	else if (!prepare_udp(fd, sa.ss_family, err) && !add_sock(s, fd, udp_cb, err))
+	if (!datagram_prepare(fd, err) && !add_sock(s, fd, udp_cb, err))
 		return 0;
 	(void)close(fd);
 	return -1;

@@ -1,15 +1,17 @@
 /*
- * stub.h - the name server inside the sandbox: answers everything itself, asks nobody
+ * stub.h - the name server inside the sandbox: answers everything about addresses itself
  *
  * Sockets of the sandbox's network namespace are given in; whichever address a client asks, the
  * answer comes from there. A name that the policy allows, or would ask about, gets an address of
- * fakeip.h. No query ever leaves the machine from here.
+ * fakeip.h. No query leaves the machine from here but for the types of records, and the names, that
+ * stub_set_forward() admits.
  */
 #ifndef DNS_STUB_H
 #define DNS_STUB_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/addr.h"
 #include "base/error.h"
@@ -21,9 +23,12 @@
 #define STUB_BATCH	  64	/* datagrams a wake-up, so that connections get their turn */
 #define STUB_TCP_MAX	  64	/* connections; the longest idle one makes room */
 #define STUB_TCP_IDLE_MS  (10 * 1000)
+#define STUB_FORWARD_MAX  64  /* questions out; more get SERVFAIL */
+#define STUB_FORWARD_RATE 200 /* of them a second: others' servers are not for floods */
 
 struct event_base;
 struct fakeip;
+struct resolver;
 struct stub;
 
 /** enum stub_answer - what the policy says about a name, before any port is known */
@@ -46,6 +51,9 @@ struct stub_local {
 /** typedef stub_is_local - whether a name means the sandbox itself; the policy is not asked then */
 typedef bool stub_is_local(void *arg, const struct hostname *name, struct stub_local *out);
 
+/** typedef stub_forwards - whether records of this type are asked for outside for an allowed name */
+typedef bool stub_forwards(void *arg, const struct hostname *name, uint16_t type);
+
 /**
  * stub_new() - a name server without sockets
  * @names: not owned; must outlive the stub
@@ -56,6 +64,13 @@ struct stub *stub_new(struct event_base *base, struct fakeip *names, stub_decide
 
 /** stub_set_local() - names besides localhost that mean the sandbox; @arg is stub_new()'s. */
 void stub_set_local(struct stub *s, stub_is_local *is_local);
+
+/**
+ * stub_set_forward() - ask @r for records that @forwards admits; none before this is called
+ * @r: must outlive the stub
+ * @forwards: @arg is stub_new()'s; called for names that are allowed and types of enum recordtype only
+ */
+void stub_set_forward(struct stub *s, struct resolver *r, stub_forwards *forwards);
 
 /** stub_set_rate() - questions a second, STUB_RATE at first; at least one each slice of 50 ms. */
 void stub_set_rate(struct stub *s, unsigned rate);

@@ -69,7 +69,7 @@ static bool read_plain_name(struct reader *r, struct wire_name *name)
 }
 
 /* A name in a message. Each pointer leads to a place before the last one, so this ends. */
-static bool read_name(const uint8_t *msg, struct reader *r, struct wire_name *name)
+bool wire_read_name(const uint8_t *msg, struct reader *r, struct wire_name *name)
 {
 	size_t limit = (size_t)(r->p - msg);
 	size_t pointer;
@@ -329,27 +329,47 @@ static void put_header(struct writer *w, const struct wire_query *q, unsigned fl
 }
 
 /* The record's owner is the question's name, by a pointer to where it stands. */
+static void put_record(struct writer *w, unsigned type, uint32_t ttl, const void *data, size_t len)
+{
+	put_u16(w, POINTER << 8 | 12);
+	put_u16(w, type);
+	put_u16(w, WIRE_IN);
+	put_u32(w, ttl);
+	put_u16(w, (unsigned)len);
+	put(w, data, len);
+}
+
+static void put_records(struct writer *w, const struct wire_records *records, uint32_t ttl)
+{
+	struct reader r = reader_init(records->data, records->len);
+	const uint8_t *data;
+	uint16_t len;
+
+	while (reader_u16be(&r, &len) && reader_take(&r, len, &data))
+		put_record(w, records->type, ttl, data, len);
+}
+
 static void put_answer(struct writer *w, const struct wire_reply *r)
 {
 	struct wire_name name;
 
-	put_u16(w, POINTER << 8 | 12);
 	if (r->addr) {
-		unsigned len = r->addr->family == AF_INET ? 4 : 16;
+		bool v4 = r->addr->family == AF_INET;
 
-		put_u16(w, r->addr->family == AF_INET ? WIRE_A : WIRE_AAAA);
-		put_u16(w, WIRE_IN);
-		put_u32(w, r->ttl);
-		put_u16(w, len);
-		put(w, r->addr->bytes, len);
-		return;
+		put_record(w, v4 ? WIRE_A : WIRE_AAAA, r->ttl, r->addr->bytes, v4 ? 4 : 16);
+	} else if (r->ptr) {
+		wire_name_from_host(r->ptr, &name);
+		put_record(w, WIRE_PTR, r->ttl, name.p, name.len);
+	} else {
+		put_records(w, r->records, r->ttl);
 	}
-	wire_name_from_host(r->ptr, &name);
-	put_u16(w, WIRE_PTR);
-	put_u16(w, WIRE_IN);
-	put_u32(w, r->ttl);
-	put_u16(w, name.len);
-	put(w, name.p, name.len);
+}
+
+static unsigned count_answers(const struct wire_reply *r)
+{
+	if (r->addr || r->ptr)
+		return 1;
+	return r->records ? (unsigned)r->records->n : 0;
 }
 
 /* RFC 2308 3: how long "nothing" may be remembered. The zone is the root: all names are ours. */
@@ -379,11 +399,11 @@ static size_t build(const struct wire_query *q, const struct wire_reply *r, unsi
 		    bool records, size_t max, uint8_t *out)
 {
 	struct writer w = { .p = out, .max = max };
-	bool answer = records && (r->addr || r->ptr);
-	bool soa = records && !answer && (r->rcode == WIRE_NOERROR || r->rcode == WIRE_NXDOMAIN);
+	unsigned answers = records ? count_answers(r) : 0;
+	bool soa = records && !answers && (r->rcode == WIRE_NOERROR || r->rcode == WIRE_NXDOMAIN);
 
-	put_header(&w, q, flags | ((unsigned)r->rcode & 0xf), answer, soa);
-	if (answer)
+	put_header(&w, q, flags | ((unsigned)r->rcode & 0xf), answers, soa);
+	if (answers)
 		put_answer(&w, r);
 	if (soa)
 		put_soa(&w, r->soa_ttl);
@@ -405,7 +425,7 @@ size_t wire_build_reply(const struct wire_query *q, const struct wire_reply *r, 
 	return n ? n : build(q, r, aa | FLAG_TC, false, WIRE_UDP_MAX, out);
 }
 
-/** struct record - a record of an answer; @at is the offset of its data in the message */
+/** struct record - one record as it stands in a message */
 struct record {
 	struct wire_name owner;
 	uint16_t type, class, len;
@@ -415,25 +435,12 @@ struct record {
 
 static bool read_record(const uint8_t *msg, struct reader *r, struct record *rec)
 {
-	if (!read_name(msg, r, &rec->owner) || !reader_u16be(r, &rec->type) ||
+	if (!wire_read_name(msg, r, &rec->owner) || !reader_u16be(r, &rec->type) ||
 	    !reader_u16be(r, &rec->class) || !reader_u32be(r, &rec->ttl) ||
 	    !reader_u16be(r, &rec->len) || !reader_take(r, rec->len, &rec->data))
 		return false;
 	if (rec->ttl > INT32_MAX)
 		rec->ttl = 0; /* RFC 2181 8 */
-	return true;
-}
-
-static bool take_address(const struct record *rec, struct wire_addrs *out)
-{
-	struct addr a = { .family = rec->type == WIRE_A ? AF_INET : AF_INET6 };
-
-	if (rec->len != (rec->type == WIRE_A ? 4 : 16))
-		return false;
-	if (out->n < WIRE_ADDRS_MAX) {
-		memcpy(a.bytes, rec->data, rec->len);
-		out->v[out->n++] = a;
-	}
 	return true;
 }
 
@@ -443,26 +450,37 @@ static bool take_alias(const uint8_t *msg, const struct record *rec, struct wire
 	struct reader r = reader_init(rec->data, rec->len);
 	struct wire_name target;
 
-	if (!read_name(msg, &r, &target) || r.n)
+	if (!wire_read_name(msg, &r, &target) || r.n)
 		return false;
 	*current = target;
 	return true;
 }
 
-enum parse wire_parse_answer(const void *p, size_t n, const struct hostname *name, uint16_t type,
-			     struct wire_addrs *out)
+/* The header and the question that was asked, as it must be repeated. Return: records, or -1. */
+static int read_answer_head(struct reader *r, const struct wire_name *name, uint16_t type)
 {
-	struct reader r = reader_init(p, n);
-	struct wire_addrs found = { .ttl = UINT32_MAX };
-	struct wire_name current;
 	struct wire_query q;
 	struct header h;
 
+	if (!read_header(r, &h) || !(h.flags & FLAG_QR) || h.qd != 1 || !read_question(r, &q) ||
+	    q.type != type || q.class != WIRE_IN || !wire_name_equal(&q.name, name))
+		return -1;
+	return h.an;
+}
+
+enum parse wire_walk_answer(const void *p, size_t n, const struct hostname *name, uint16_t type,
+			    wire_take *take, void *arg, uint32_t *ttl)
+{
+	struct reader r = reader_init(p, n);
+	struct wire_name current;
+	uint32_t least = UINT32_MAX;
+	int records;
+
 	wire_name_from_host(name, &current);
-	if (!read_header(&r, &h) || !(h.flags & FLAG_QR) || h.qd != 1 || !read_question(&r, &q) ||
-	    q.type != type || q.class != WIRE_IN || !wire_name_equal(&q.name, &current))
+	records = read_answer_head(&r, &current, type);
+	if (records < 0)
 		return PARSE_BAD;
-	for (unsigned i = 0; i < h.an; i++) {
+	for (int i = 0; i < records; i++) {
 		struct record rec;
 
 		if (!read_record(p, &r, &rec))
@@ -470,7 +488,9 @@ enum parse wire_parse_answer(const void *p, size_t n, const struct hostname *nam
 		if (rec.class != WIRE_IN || !wire_name_equal(&rec.owner, &current))
 			continue;
 		if (rec.type == type) {
-			if (!take_address(&rec, &found))
+			const struct wire_record found = { p, reader_init(rec.data, rec.len) };
+
+			if (!take(arg, &found))
 				return PARSE_BAD;
 		} else if (rec.type == WIRE_CNAME) {
 			if (!take_alias(p, &rec, &current))
@@ -478,11 +498,44 @@ enum parse wire_parse_answer(const void *p, size_t n, const struct hostname *nam
 		} else {
 			continue;
 		}
-		if (rec.ttl < found.ttl)
-			found.ttl = rec.ttl;
+		if (rec.ttl < least)
+			least = rec.ttl;
 	}
-	if (!found.n)
-		found.ttl = UINT32_MAX;
-	*out = found;
+	*ttl = least;
+	return PARSE_OK;
+}
+
+/** struct addresses - what is being gathered, and which kind */
+struct addresses {
+	uint16_t type;
+	struct wire_addrs found;
+};
+
+static bool take_address(void *arg, const struct wire_record *rec)
+{
+	struct addresses *into = arg;
+	struct addr a = { .family = into->type == WIRE_A ? AF_INET : AF_INET6 };
+	size_t len = into->type == WIRE_A ? 4 : 16;
+
+	if (rec->data.n != len)
+		return false;
+	if (into->found.n < WIRE_ADDRS_MAX) {
+		memcpy(a.bytes, rec->data.p, len);
+		into->found.v[into->found.n++] = a;
+	}
+	return true;
+}
+
+enum parse wire_parse_answer(const void *p, size_t n, const struct hostname *name, uint16_t type,
+			     struct wire_addrs *out)
+{
+	struct addresses into = { .type = type };
+	enum parse got = wire_walk_answer(p, n, name, type, take_address, &into, &into.found.ttl);
+
+	if (got != PARSE_OK)
+		return got;
+	if (!into.found.n)
+		into.found.ttl = UINT32_MAX;
+	*out = into.found;
 	return PARSE_OK;
 }

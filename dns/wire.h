@@ -15,11 +15,13 @@
 #include "base/reader.h"
 #include "policy/hostname.h"
 
-#define WIRE_NAME_MAX  255  /* RFC 1035 2.3.4, with the root label */
-#define WIRE_UDP_MAX   512  /* RFC 1035 4.2.1, without EDNS */
-#define WIRE_EDNS_MAX  1232 /* what we send over UDP at most, and offer */
-#define WIRE_REPLY_MAX 640  /* header, question, one record with a name, SOA or OPT */
-#define WIRE_ADDRS_MAX 64   /* addresses taken from one answer */
+#define WIRE_NAME_MAX	   255	/* RFC 1035 2.3.4, with the root label */
+#define WIRE_UDP_MAX	   512	/* RFC 1035 4.2.1, without EDNS */
+#define WIRE_EDNS_MAX	   1232 /* what we send over UDP at most, and offer */
+#define WIRE_RECORDS_MAX   32	/* records of one answer that are passed on */
+#define WIRE_RECORDS_BYTES 3072 /* their data, with a length before each */
+#define WIRE_REPLY_MAX	   4096 /* header, question, one record with a name or those, SOA or OPT */
+#define WIRE_ADDRS_MAX	   64	/* addresses taken from one answer */
 
 /** enum wire_type - the record types that are treated by name */
 enum wire_type {
@@ -105,16 +107,31 @@ void wire_name_from_host(const struct hostname *h, struct wire_name *out);
 bool wire_name_reverse(const struct wire_name *name, struct addr *out);
 
 /**
+ * struct wire_records - records of one type, taken out of an answer and put into another
+ * @ttl: the smallest among them and the aliases that led to them, seconds
+ * @len: bytes of @data: for each record its length (two bytes) and its data, without compression
+ */
+struct wire_records {
+	uint16_t type;
+	size_t n;
+	uint32_t ttl;
+	size_t len;
+	uint8_t data[WIRE_RECORDS_BYTES];
+};
+
+/**
  * struct wire_reply - an answer to be built
  * @addr: an A or AAAA record with this address, or NULL
  * @ptr: a PTR record to this name, or NULL
- * @ttl: of that record
- * @soa_ttl: with neither of them: how long a client may remember that there is nothing
+ * @records: these records of the name that was asked, or NULL
+ * @ttl: of the record, whichever it is
+ * @soa_ttl: with none of them: how long a client may remember that there is nothing
  */
 struct wire_reply {
 	enum wire_rcode rcode;
 	const struct addr *addr;
 	const struct hostname *ptr;
+	const struct wire_records *records;
 	uint32_t ttl;
 	uint32_t soa_ttl;
 };
@@ -129,6 +146,36 @@ struct wire_reply {
 size_t wire_build_reply(const struct wire_query *q, const struct wire_reply *r, size_t max,
 			uint8_t out[WIRE_REPLY_MAX]);
 
+/** wire_read_name() - a name at @r in the message @msg, compressed or not; false if malformed. */
+bool wire_read_name(const uint8_t *msg, struct reader *r, struct wire_name *name);
+
+/**
+ * struct wire_record - a record of an answer that belongs to what was asked
+ * @msg: the message, into which names in @data may point
+ */
+struct wire_record {
+	const uint8_t *msg;
+	struct reader data;
+};
+
+/** typedef wire_take - one record; false if its data is malformed */
+typedef bool wire_take(void *arg, const struct wire_record *rec);
+
+/**
+ * wire_walk_answer() - the records of a type that a server answers for a name
+ * @name, @type: what was asked
+ * @take: called for each of them in order
+ * @ttl: the smallest TTL among them and the aliases that led to them, seconds; UINT32_MAX when
+ *       there is neither
+ *
+ * Only records of @name, or of a name that it is an alias of by a chain of CNAMEs in the order of
+ * the answer section, are taken; others and other sections are ignored.
+ *
+ * Return: PARSE_OK, or PARSE_BAD for a malformed message or one that answers something else.
+ */
+enum parse wire_walk_answer(const void *p, size_t n, const struct hostname *name, uint16_t type,
+			    wire_take *take, void *arg, uint32_t *ttl);
+
 /**
  * struct wire_addrs - the addresses of an answer
  * @ttl: the smallest TTL among them and the aliases that led to them, seconds; UINT32_MAX when
@@ -141,15 +188,9 @@ struct wire_addrs {
 };
 
 /**
- * wire_parse_answer() - the addresses that a server answers for a name
- * @name: what was asked
- * @type: WIRE_A or WIRE_AAAA, what was asked
+ * wire_parse_answer() - the addresses that a server answers for a name; see wire_walk_answer()
+ * @type: WIRE_A or WIRE_AAAA
  * @out: at most WIRE_ADDRS_MAX addresses, in order; possibly none
- *
- * Only records of @name, or of a name that it is an alias of by a chain of CNAMEs in the order of
- * the answer section, are taken; others and other sections are ignored.
- *
- * Return: PARSE_OK, or PARSE_BAD for a malformed message or one that answers something else.
  */
 enum parse wire_parse_answer(const void *p, size_t n, const struct hostname *name, uint16_t type,
 			     struct wire_addrs *out);

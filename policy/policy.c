@@ -8,6 +8,7 @@
 #include "base/xalloc.h"
 #include "policy/grant.h"
 #include "policy/pattern.h"
+#include "policy/recordtype.h"
 #include "policy/ruleset.h"
 
 #define NUM_LISTS (LIST_SESSION + 1)
@@ -21,6 +22,7 @@ struct policy {
 	bool strict;
 	enum verdict unknown;
 	enum sni_check sni_check;
+	struct recordtypes forwarded;
 	const struct grants *answers;
 };
 
@@ -141,6 +143,16 @@ void policy_set_sni_check(struct policy *p, enum sni_check check)
 enum sni_check policy_sni_check(const struct policy *p)
 {
 	return p->sni_check;
+}
+
+void policy_set_forwarded(struct policy *p, const struct recordtypes *types)
+{
+	p->forwarded = *types;
+}
+
+bool policy_forwards(const struct policy *p, uint16_t type)
+{
+	return recordtypes_have(&p->forwarded, type);
 }
 
 void policy_set_unknown(struct policy *p, enum verdict verdict)

@@ -157,6 +157,14 @@ void policy_set_sni_check(struct policy *p, enum sni_check check);
 /** policy_sni_check() - what was set, or SNI_NAME. */
 enum sni_check policy_sni_check(const struct policy *p);
 
+struct recordtypes;
+
+/** policy_set_forwarded() - record types that may be asked for outside for listed names; copied. */
+void policy_set_forwarded(struct policy *p, const struct recordtypes *types);
+
+/** policy_forwards() - whether records of this type may be; of which names: policy_decide(). */
+bool policy_forwards(const struct policy *p, uint16_t type);
+
 struct grants;
 
 /**

@@ -45,6 +45,8 @@ static const struct settings_spec table[] = {
 	LIST("network.allowListFiles", SETTINGS_ALLOW_LISTS, "domain list files to allow"),
 	LIST("network.denyListFiles", SETTINGS_DENY_LISTS, "domain list files to refuse"),
 	LIST("network.resolvers", SETTINGS_RESOLVERS, "DNS servers instead of /etc/resolv.conf"),
+	LIST("network.forwardRecordTypes", SETTINGS_FORWARD_TYPES,
+	     "DNS record types to ask for outside for allowed names"),
 	FLAG("network.strictAllowlist", SETTINGS_STRICT, "refuse unknown hosts without asking"),
 	FLAG("network.allowManagedDomainsOnly", SETTINGS_MANAGED_DOMAINS_ONLY,
 	     "managed file only: no other file or option may allow a host"),

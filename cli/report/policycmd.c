@@ -25,6 +25,7 @@ static const char *const list_name[] = {
 	[SETTINGS_ALLOW_LISTS] = "network.allowListFiles",
 	[SETTINGS_DENY_LISTS] = "network.denyListFiles",
 	[SETTINGS_RESOLVERS] = "network.resolvers",
+	[SETTINGS_FORWARD_TYPES] = "network.forwardRecordTypes",
 	[SETTINGS_ALLOW_READ] = "filesystem.allowRead",
 	[SETTINGS_ALLOW_WRITE] = "filesystem.allowWrite",
 	[SETTINGS_ALLOW_EXEC] = "filesystem.allowExec",

@@ -2,7 +2,8 @@
  * fuzz_answer.c - whatever a client sends to the stub
  *
  * Properties: a reply repeats the id, is a reply, fits its transport and is never itself answered;
- * an address is given out only after the policy has said yes to the very name that it stands for.
+ * an address is given out only after the policy has said yes to the very name that it stands for;
+ * a question is asked outside only for such a name, too, and then has no reply of its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,23 +35,40 @@ static enum stub_answer decide(void *arg, const struct hostname *name)
 	return s->allowed ? STUB_ALLOW : STUB_DENY;
 }
 
+static bool forwards(void *arg, const struct hostname *name, uint16_t type)
+{
+	const struct seen *s = arg;
+
+	check(s->allowed && hostname_equal(&s->name, name));
+	check(type != WIRE_A && type != WIRE_AAAA && type != WIRE_ANY && type != 64 && type != 65);
+	return true;
+}
+
 static void check_reply(const struct answer_source *src, const uint8_t *data, size_t size, bool tcp)
 {
 	uint8_t out[WIRE_REPLY_MAX], again[WIRE_REPLY_MAX];
-	size_t n = answer_message(src, data, size, tcp, out);
+	struct answer_wait wait, other;
+	size_t n = answer_message(src, data, size, tcp, &wait, out);
 
+	if (wait.wanted) {
+		check(n == 0);
+		n = answer_finish(&wait, NULL, out);
+		check((out[3] & 0xf) == WIRE_SERVFAIL);
+	}
 	if (!n)
 		return;
 	check(size >= 12 && n >= 12 && n <= (tcp ? WIRE_REPLY_MAX : WIRE_EDNS_MAX));
 	check(!memcmp(out, data, 2) && (out[2] & 0x80));
-	check(answer_message(src, out, n, tcp, again) == 0);
+	check(answer_message(src, out, n, tcp, &other, again) == 0 && !other.wanted);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct addr first = { .family = AF_INET, .bytes = { 198, 18, 0, 1 } };
 	struct seen seen = { 0 };
-	struct answer_source src = { .names = fakeip_new(), .decide = decide, .arg = &seen };
+	struct answer_source src = {
+		.names = fakeip_new(), .decide = decide, .forwards = forwards, .arg = &seen
+	};
 	struct hostname given;
 
 	check_reply(&src, data, size, false);

@@ -370,6 +370,129 @@ class Stub(CaptureCase):
         self.assertLessEqual(set(got[2]), {"127.0.0.1", "::1"})
 
 
+class ForwardedRecords(CaptureCase):
+    """network.forwardRecordTypes; dig decodes what comes, dnsmasq's log says what was asked."""
+
+    def dig(self, options, *queries, types=None):
+        """What dig prints for each query inside, by +short or by the code of the answer."""
+        settings = os.path.join(self.w.ws, "forward.json")
+        if types is not None:
+            with open(settings, "w", encoding="utf-8") as f:
+                json.dump({"network": {"forwardRecordTypes": types}}, f)
+            os.chmod(settings, 0o644)
+            options = ["-p", settings, *options]
+        script = "".join("dig +time=3 +tries=1 @192.0.2.53 %s; echo; echo ==\n" % q for q in queries)
+        done = self.w.sbx_run(["-q", *options], ["sh", "-c", script])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [x.strip() for x in done.stdout.split("==\n")][:-1]
+
+    ALL = ["MX", "TXT", "SRV", "SSHFP", "TLSA", "CAA"]
+
+    def test_records_of_allowed_names(self):
+        o = self.w.oracle()
+        got = self.dig(["-a", "**.mail.example"], "+short MX mail.example", "+short TXT mail.example",
+                       "+short SRV _imaps._tcp.mail.example", "+short CAA mail.example",
+                       "+short SSHFP mail.example", "+tcp +short TXT mail.example",
+                       "+noedns +short MX mail.example", "TLSA mail.example",
+                       "TXT nowhere.mail.example", types=self.ALL)
+        self.assertEqual(got[0], "10 mx1.wild.example.")
+        self.assertEqual(got[1], '"v=spf1 ip4:%s -all"' % v4(66))
+        self.assertEqual(got[2], "5 0 993 mx1.wild.example.")
+        self.assertEqual(got[3], '0 issue "ca.example"')
+        self.assertIn("4 2 " + "AB" * 28, got[4])
+        self.assertEqual(got[5], got[1])
+        self.assertEqual(got[6], got[0])
+        for nothing in got[7:]:
+            self.assertIn("status: NOERROR", nothing)
+            self.assertIn("ANSWER: 0", nothing)
+        asked = o.queries()
+        self.assertEqual({n for _, n in asked}, {"mail.example", "_imaps._tcp.mail.example",
+                                                 "nowhere.mail.example"})
+        self.assertEqual({t for t, _ in asked} & {"A", "AAAA", "HTTPS", "SVCB", "ANY"}, set())
+        self.assertEqual(o.accepts(), [])
+
+    def test_long_records(self):
+        """600 bytes fit EDNS; without it, and beyond 1,232 bytes, dig comes again over TCP."""
+        got = self.dig(["-a", "**.mail.example"], "+short TXT big.mail.example",
+                       "+noedns +short TXT big.mail.example",
+                       "+noedns +ignore TXT big.mail.example", "+short TXT huge.mail.example",
+                       types=["TXT"])
+        self.assertEqual(got[0].replace('" "', "").strip('"'), "".join(c * 150 for c in "abcd"))
+        self.assertIn(got[0], got[1])
+        self.assertRegex(got[2], "flags:[a-z ]* tc")
+        self.assertEqual(got[3].replace('" "', "").strip('"'), "".join(c * 190 for c in "abcde"))
+
+    def test_nothing_of_other_names(self):
+        names = ("evil.test", "other.example", "mail.example.evil.test", "x.mail.example")
+        o = self.w.oracle()
+        got = self.dig(["-a", "mail.example", "-d", "**.evil.test", "-a", "**.test"], *(
+            "%s %s" % (t, n) for n in names for t in self.ALL), types=self.ALL)
+        for said in got:
+            self.assertIn("status: NXDOMAIN", said)
+        self.assertQuiet(o)
+        # a name that --learn lets through, or that somebody would be asked about, is not listed
+        o = self.w.oracle()
+        for options in (["--learn", os.path.join(self.w.ws, "learnt.json")],
+                        ["--ask", "exec:/bin/true"]):
+            got = self.dig(options, "TXT other.example", types=self.ALL)
+            self.assertIn("status: NOERROR", got[0])
+            self.assertIn("ANSWER: 0", got[0])
+        self.assertQuiet(o)
+
+    def test_addresses_never_come_through(self):
+        o = self.w.oracle()
+        got = self.dig(["-a", "mail.example"], "+short A mail.example", "AAAA mail.example",
+                       "HTTPS mail.example", "SVCB mail.example", "ANY mail.example",
+                       "NS mail.example", "-t TYPE65280 mail.example", "MX mail.example",
+                       types=self.ALL)
+        self.assertRegex(got[0], r"^198\.1[89]\.")
+        for said in got[1:4] + got[5:7]:
+            self.assertIn("ANSWER: 0", said)
+        for said in got:
+            self.assertNotIn(v4(1), said)
+        self.assertIn("ADDITIONAL: 1", got[7])  # EDNS, and no address of the MX
+        self.assertEqual(o.queries(), [("MX", "mail.example")])
+        for bad in ("A", "AAAA", "HTTPS", "ANY", "NS", "mx"):
+            settings = self.w.write("bad.json", '{"network":\n {"forwardRecordTypes": ["%s"]}}' % bad)
+            done = self.w.sbx_run(["-p", settings], ["true"])
+            self.assertEqual(done.returncode, 125)
+            self.assertIn("bad.json:2: network.forwardRecordTypes", done.stderr)
+
+    def test_without_the_setting_nobody_is_asked(self):
+        o = self.w.oracle()
+        for types in (None, [], ["CAA"]):
+            for said in self.dig(["-a", "mail.example"], "MX mail.example", "TXT mail.example",
+                                 types=types):
+                self.assertIn("status: NOERROR", said)
+                self.assertIn("ANSWER: 0", said)
+        self.assertQuiet(o)
+
+    def test_wildcards_admit_a_bounded_number_of_names(self):
+        """A zone's owner reads what is asked: no more names leave than connections could ask for."""
+        o = self.w.oracle()
+        self.dig(["-a", "*.wild.example"], "-f /dev/stdin <<EOF\n%sEOF\ntrue" % "".join(
+            "n%d.wild.example TXT +tries=1 +time=1\n" % i for i in range(1200)), types=["TXT"])
+        names = {n for _, n in o.queries()}
+        self.assertGreater(len(names), 100)
+        self.assertLessEqual(len(names), 1000)
+
+    def test_an_upstream_proxy_is_not_passed_by(self):
+        o = self.w.oracle()
+        got = self.dig(["-a", "mail.example", "--upstream-proxy", "http://%s:3128" % v4(10)],
+                       "MX mail.example", types=["MX"])
+        self.assertIn("ANSWER: 0", got[0])
+        self.assertEqual([n for _, n in o.queries() if n == "mail.example"], [])
+
+    def test_audit_tells_of_each(self):
+        log = os.path.join(self.w.ws, "forward-audit.jsonl")
+        self.dig(["-a", "mail.example", "--audit", log], "MX mail.example", "TXT mail.example",
+                 types=["MX"])
+        with open(log, encoding="utf-8") as f:
+            events = [json.loads(x) for x in f]
+        self.assertEqual([(e["verdict"], e["host"], e["via"]) for e in events
+                          if e.get("event") == "decision"], [("allow", "mail.example", "dns")])
+
+
 class NoCapture(CaptureCase):
     def test_off(self):
         o = self.w.oracle()

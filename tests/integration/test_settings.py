@@ -66,7 +66,8 @@ GOOD = {"LIST": ["a.example"], "NAMED": ["x", {"name": "y"}, {"path": "z"}], "FL
         "KIND_UPSTREAM": "http://p.example:3128", "KIND_SNI_CHECK": "strict", "KIND_NONE": "x"}
 # values that the list's own meaning wants
 SPECIAL = {"network.allowListFiles": [], "network.denyListFiles": [],
-           "network.allowLocal": ["127.0.0.1:3000"]}
+           "network.allowLocal": ["127.0.0.1:3000"],
+           "network.forwardRecordTypes": ["MX", "TXT", "SRV", "SSHFP", "TLSA", "CAA"]}
 WRONG = [None, 1, "?", True, {}, [], [""], [1], {"x": 1}, [{"x": "y"}], [["a"]]]
 
 

@@ -81,6 +81,7 @@ NAMES = {
     "pkg.example": [v4(40)],
     "pg.example": [v4(54)],
     "redis.example": [v4(63)],
+    "mail.example": [v4(1)],
     "later.example": ["51.15.20.1"],  # not an address of anything, until a test adds it
     "good.example.corp.test": [v4(66)],
     "intranet.corp.test": [v4(66)],
@@ -140,6 +141,17 @@ CNAMES = {
     "cn-lo6.example": "lo6.example",
     "cn-good.example": "good.example",
 }
+# records that are no addresses, as dnsmasq has them
+RECORDS = [
+    "mx-host=mail.example,mx1.wild.example,10", "mx-host=evil.test,mx1.wild.example,10",
+    "txt-record=mail.example,v=spf1 ip4:%s -all" % v4(66), "txt-record=x.mail.example,below",
+    "txt-record=other.example,unlisted",
+    "txt-record=big.mail.example," + ",".join([c * 150 for c in "abcd"]),
+    "txt-record=huge.mail.example," + ",".join([c * 190 for c in "abcde"]),
+    "srv-host=_imaps._tcp.mail.example,mx1.wild.example,993,5",
+    "caa-record=mail.example,0,issue,ca.example",
+    "dns-rr=mail.example,44,0402" + "ab" * 32,
+]
 # addresses of the internet namespace that a bare program on the host can reach, and a proxied
 # one never may
 FORBIDDEN_NETS = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16",
@@ -467,7 +479,8 @@ route add unreachable 2a01:4f8:beef::/64
         hosts = "".join("%s %s\n" % (a, n) for n, addrs in NAMES.items() for a in addrs)
         hosts += "".join("%s %s\n" % (a, n) for n, (a, _) in SPECIAL.items())
         self.write("zone", hosts)
-        self.write("dnsmasq.conf", "".join("cname=%s,%s\n" % x for x in CNAMES.items()) + """
+        self.write("dnsmasq.conf", "".join("cname=%s,%s\n" % x for x in CNAMES.items()) +
+                   "".join(x + "\n" for x in RECORDS) + """
 no-resolv
 no-hosts
 addn-hosts=%s

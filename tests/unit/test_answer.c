@@ -22,6 +22,7 @@ struct reply {
 	size_t len;
 	unsigned rcode, answers, authority;
 	bool aa, ra, tc;
+	struct answer_wait wait;
 	uint8_t p[WIRE_REPLY_MAX];
 };
 
@@ -47,6 +48,13 @@ static bool is_local(void *arg, const struct hostname *name, struct stub_local *
 		return false;
 	*out = self;
 	return true;
+}
+
+/* Even the types that it must not be asked about. */
+static bool forwards(void *arg, const struct hostname *name, uint16_t type)
+{
+	(void)type;
+	return arg && name->len;
 }
 
 static int setup(void **state)
@@ -91,7 +99,7 @@ static size_t query(uint8_t *msg, const char *name, uint16_t type, uint16_t clas
 static void send_message(struct world *w, const void *p, size_t n, bool tcp, struct reply *r)
 {
 	*r = (struct reply){ 0 };
-	r->len = answer_message(&w->source, p, n, tcp, r->p);
+	r->len = answer_message(&w->source, p, n, tcp, &r->wait, r->p);
 	if (!r->len)
 		return;
 	assert_true(r->len >= 12);
@@ -166,6 +174,59 @@ static void test_other_types_of_allowed_name_are_empty(void **state)
 		assert_true(r.aa && r.ra);
 	}
 	assert_int_equal(fakeip_count(w->names), 0);
+}
+
+static void test_records_are_asked_for_where_allowed(void **state)
+{
+	static const uint16_t known[] = { 15, 16, 33, 44, 52, 257 };
+	static const uint16_t never[] = { WIRE_A, WIRE_AAAA, 2, 5, 64, 65, WIRE_ANY };
+	struct world *w = *state;
+	struct reply r;
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		ask(w, "allowed.example", known[i], &r);
+		assert_false(r.wait.wanted);
+	}
+	w->source.forwards = forwards;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		ask(w, "Allowed.example", known[i], &r);
+		assert_true(r.wait.wanted && r.len == 0 && r.wait.type == known[i]);
+		assert_string_equal(r.wait.name.s, "allowed.example");
+		ask(w, "denied.example", known[i], &r);
+		assert_false(r.wait.wanted);
+		assert_int_equal(r.rcode, WIRE_NXDOMAIN);
+		ask(w, "localhost", known[i], &r);
+		assert_false(r.wait.wanted);
+	}
+	for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
+		ask(w, "allowed.example", never[i], &r);
+		assert_true(!r.wait.wanted && r.len > 0);
+	}
+}
+
+static void test_finished_answers(void **state)
+{
+	struct wire_records found = { .type = 16, .n = 1, .ttl = 3, .len = 4, .data = "\0\2\1a" };
+	uint8_t out[WIRE_REPLY_MAX];
+	struct world *w = *state;
+	struct reply r;
+	size_t n;
+
+	w->source.forwards = forwards;
+	ask(w, "allowed.example", 16, &r);
+	n = answer_finish(&r.wait, &found, out);
+	assert_int_equal(out[3] & 0xf, WIRE_NOERROR);
+	assert_int_equal(out[7], 1);
+	assert_memory_equal(out + n - 12, "\0\20\0\1\0\0\0\3\0\2\1a", 12);
+	found.ttl = 86400; /* a later refusal is soon seen */
+	n = answer_finish(&r.wait, &found, out);
+	assert_memory_equal(out + n - 8, "\0\0\0\12\0\2\1a", 8);
+	found.n = found.len = 0;
+	(void)answer_finish(&r.wait, &found, out);
+	assert_int_equal(out[3] & 0xf, WIRE_NOERROR);
+	assert_true(out[7] == 0 && out[9] == 1); /* nothing, and for how long */
+	(void)answer_finish(&r.wait, NULL, out);
+	assert_int_equal(out[3] & 0xf, WIRE_SERVFAIL);
 }
 
 static void test_any_gets_the_address(void **state)
@@ -385,6 +446,8 @@ int main(void)
 		T(test_allowed_name_has_one_address),
 		T(test_case_of_the_name_does_not_matter),
 		T(test_other_types_of_allowed_name_are_empty),
+		T(test_records_are_asked_for_where_allowed),
+		T(test_finished_answers),
 		T(test_any_gets_the_address),
 		T(test_denied_name_does_not_exist),
 		T(test_malformed_name_does_not_exist),

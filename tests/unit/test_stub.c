@@ -25,8 +25,12 @@
 #include <event2/event.h>
 
 #include "dns/fakeip.h"
+#include "dns/records.h"
+#include "dns/resolver.h"
 #include "dns/stub.h"
 #include "dns/wire.h"
+#include "policy/recordtype.h"
+#include "tests/support/fakedns.h"
 
 #define SKIP 77
 
@@ -621,11 +625,225 @@ static void test_dig_understands_every_answer(void **state)
 	}
 }
 
+/** struct outside - a server that answers, and a resolver that asks it */
+struct outside {
+	struct fakedns dns;
+	struct resolver *resolver;
+	bool silent;
+	size_t text; /* bytes of the TXT record */
+};
+
+static void answer_txt(void *arg, const struct fakedns_question *q, struct fakedns_msg *out)
+{
+	const struct outside *o = arg;
+	uint8_t data[1024];
+	size_t n = 0;
+
+	if (o->silent)
+		return;
+	for (size_t left = o->text; left; n += 1u + data[n]) {
+		data[n] = (uint8_t)(left < 200 ? left : 200);
+		memset(data + n + 1, 'x', data[n]);
+		left -= data[n];
+	}
+	fakedns_begin(out, q->id, 0, q->name, q->type);
+	fakedns_rr(out, q->name, q->type, 300, data, (uint16_t)n);
+	if (!q->tcp && out->len > 512) {
+		fakedns_begin(out, q->id, 0x200, q->name, q->type);
+		return;
+	}
+	fakedns_addr(out, q->name, 300, "192.0.2.1"); /* must not come through */
+}
+
+static bool forward_txt(void *arg, const struct hostname *name, uint16_t type)
+{
+	(void)arg;
+	(void)name;
+	return type == RECORDTYPE_TXT;
+}
+
+static void outside_open(struct world *w, struct outside *o)
+{
+	const char *servers[] = { o->dns.server, NULL };
+	const struct resolver_config cfg = { .servers = servers };
+	struct error err;
+
+	*o = (struct outside){ .text = 5 };
+	fakedns_start(&o->dns, w->base, answer_txt, o);
+	o->resolver = resolver_new(w->base, &cfg, &err);
+	assert_non_null(o->resolver);
+	stub_set_forward(w->stub, o->resolver, forward_txt);
+}
+
+/* The stub goes first, as it must. */
+static void outside_close(struct world *w, struct outside *o)
+{
+	stub_free(w->stub);
+	w->stub = NULL;
+	resolver_free(o->resolver);
+	fakedns_stop(&o->dns);
+}
+
+/* The number of TXT records in the reply; -1 for another code than NOERROR, -2 for a cut one. */
+static int texts(const uint8_t *p, size_t n, const char *name)
+{
+	struct hostname h = { .len = (uint8_t)strlen(name) };
+	struct wire_records got;
+
+	memcpy(h.s, name, h.len);
+	if (n < 12 || (p[3] & 0xf))
+		return -1;
+	if (p[2] & 2)
+		return -2;
+	return records_parse(p, n, &h, RECORDTYPE_TXT, &got) == PARSE_OK ? (int)got.n : -1;
+}
+
+static int udp_texts(struct world *w, int fd, const char *name, uint16_t type)
+{
+	uint8_t msg[512], reply[1500];
+	size_t n = query(msg, name, type);
+	ssize_t got = -1;
+
+	assert_int_equal(send(fd, msg, n, 0), (ssize_t)n);
+	for (int i = 0; i < 1000 && got < 0; i++) {
+		(void)event_base_loop(w->base, EVLOOP_ONCE);
+		got = recv(fd, reply, sizeof(reply), MSG_DONTWAIT);
+	}
+	assert_true(got > 0);
+	return texts(reply, (size_t)got, name);
+}
+
+static void test_records_come_from_outside(void **state)
+{
+	static const char *const addrs[] = { "127.0.0.1", "127.1.2.3" };
+	struct world *w = *state;
+	struct outside o;
+
+	outside_open(w, &o);
+	for (size_t i = 0; i < sizeof(addrs) / sizeof(addrs[0]); i++) {
+		int fd = client(w, addrs[i], SOCK_DGRAM);
+
+		assert_int_equal(udp_texts(w, fd, "allowed.example", RECORDTYPE_TXT), 1);
+		(void)close(fd);
+	}
+	assert_int_equal(o.dns.questions, 2);
+	outside_close(w, &o);
+}
+
+static void test_nothing_else_is_asked_outside(void **state)
+{
+	struct world *w = *state;
+	int fd = client(w, "127.0.0.1", SOCK_DGRAM);
+	struct outside o;
+
+	outside_open(w, &o);
+	assert_int_equal(udp_texts(w, fd, "evil.example", RECORDTYPE_TXT), -1);
+	assert_int_equal(udp_texts(w, fd, "allowed.example", RECORDTYPE_MX), -1);
+	assert_true(udp_ask(w, fd, "allowed.example"));
+	assert_int_equal(o.dns.questions, 0);
+	(void)close(fd);
+	outside_close(w, &o);
+}
+
+/* Too long for UDP: cut there, by us as by the server, and whole over TCP. */
+static void test_long_records_come_over_tcp(void **state)
+{
+	struct world *w = *state;
+	int udp = client(w, "127.0.0.1", SOCK_DGRAM);
+	int tcp = client(w, "127.0.0.1", SOCK_STREAM);
+	uint8_t msg[512], reply[2048];
+	struct outside o;
+	size_t n;
+
+	outside_open(w, &o);
+	o.text = 900;
+	assert_int_equal(udp_texts(w, udp, "allowed.example", RECORDTYPE_TXT), -2);
+	n = query(msg + 2, "allowed.example", RECORDTYPE_TXT);
+	msg[0] = (uint8_t)(n >> 8);
+	msg[1] = (uint8_t)n;
+	/* twice at once: the second waits for the first; and what follows is answered after it */
+	assert_int_equal(send(tcp, msg, n + 2, 0), (ssize_t)n + 2);
+	assert_int_equal(send(tcp, msg, n + 2, 0), (ssize_t)n + 2);
+	n = tcp_query(msg, "www.allowed.example");
+	assert_int_equal(send(tcp, msg, n, 0), (ssize_t)n);
+	for (int i = 0; i < 2; i++) {
+		for (int k = 0; k < 1000 && recv(tcp, reply, 1, MSG_DONTWAIT | MSG_PEEK) < 1; k++)
+			(void)event_base_loop(w->base, EVLOOP_ONCE);
+		n = tcp_receive(w, tcp, reply, sizeof(reply));
+		assert_int_equal(texts(reply + 2, n, "allowed.example"), 1);
+	}
+	n = tcp_receive(w, tcp, reply, sizeof(reply));
+	assert_true(n && is_answer(reply + 2, n, "www.allowed.example"));
+	assert_int_equal(o.dns.tcp_questions, 3);
+	(void)close(udp);
+	(void)close(tcp);
+	outside_close(w, &o);
+}
+
+/* A server that never answers holds STUB_FORWARD_MAX questions, and nothing else. */
+static void test_waiting_questions_are_bounded(void **state)
+{
+	struct world *w = *state;
+	int fd = client(w, "127.0.0.1", SOCK_DGRAM);
+	int tcp = client(w, "127.0.0.1", SOCK_STREAM);
+	uint8_t msg[512], reply[512];
+	struct outside o;
+	char name[64];
+	int failed = 0;
+	size_t n;
+
+	outside_open(w, &o);
+	o.silent = true;
+	n = query(msg + 2, "t.allowed.example", RECORDTYPE_TXT);
+	msg[0] = 0;
+	msg[1] = (uint8_t)n;
+	assert_int_equal(send(tcp, msg, n + 2, 0), (ssize_t)n + 2);
+	turn(w); /* accepted */
+	turn(w); /* asked */
+	for (int i = 0; i < STUB_FORWARD_MAX + 9; i++) {
+		(void)snprintf(name, sizeof(name), "n%d.allowed.example", i);
+		n = query(msg, name, RECORDTYPE_TXT);
+		assert_int_equal(send(fd, msg, n, 0), (ssize_t)n);
+		turn(w);
+		if (recv(fd, reply, sizeof(reply), MSG_DONTWAIT) < 0)
+			continue;
+		assert_int_equal(reply[3] & 0xf, WIRE_SERVFAIL);
+		failed++;
+	}
+	assert_int_equal(failed, 10);
+	assert_true(udp_ask(w, fd, "www.allowed.example"));
+	(void)close(fd);
+	(void)close(tcp);
+	outside_close(w, &o); /* with all of them out */
+}
+
+static void test_questions_outside_have_a_rate(void **state)
+{
+	struct world *w = *state;
+	int fd = client(w, "127.0.0.1", SOCK_DGRAM);
+	struct outside o;
+	int good = 0;
+
+	outside_open(w, &o);
+	for (int i = 0; i < STUB_FORWARD_RATE * 2; i++)
+		good += udp_texts(w, fd, "allowed.example", RECORDTYPE_TXT) == 1;
+	/* fewer than all, unless this took two seconds */
+	assert_true(good >= STUB_FORWARD_RATE);
+	assert_int_equal(o.dns.questions, good);
+	(void)close(fd);
+	outside_close(w, &o);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(test_records_come_from_outside),
+		T(test_nothing_else_is_asked_outside),
+		T(test_long_records_come_over_tcp),
+		T(test_waiting_questions_are_bounded),
+		T(test_questions_outside_have_a_rate),
 		T(test_udp_answers_from_the_address_asked),
 		T(test_udp_denied_name_does_not_exist),
 		T(test_udp_survives_garbage_and_closed_clients),
