@@ -138,6 +138,8 @@ class Framing(RawCase):
 
     # id: (pieces, statuses); nothing may reach the origin
     BAD_HEADS = {
+        "H-004": (Pieces([b"GET / HTTP/1.1\r\nHost: good.example\0.evil.test\r\n\r\n"]), {400}),
+        "H-004 one": (Pieces([b"GET / HTTP/1.1\r\nHost: good.example\0\r\n\r\n"]), {400}),
         "Q-002 all LF": (Pieces([head()[0].replace(b"\r\n", b"\n")]), {400}),
         "Q-002 one LF": (head(b"X: y\nZ: w\r\n"), {400}),
         "Q-002 LF end": (Pieces([head()[0][:-2] + b"\n"]), {400}),

@@ -391,6 +391,7 @@ def udp_canary(port):
 # ---- the odd DNS server: zone odd.example, behaviour by the first label up to '-' ----
 
 PUBLIC_A = "51.15.10.1"
+GONE_A = "51.15.98.1"  # unreachable, see world.py
 _seen = {}
 
 
@@ -418,6 +419,10 @@ def odd_answer(query, tcp):
     if kind == "rebind":
         if qtype == 1:
             answers = [public if count == 1 else rr(name, 1, socket.inet_aton("127.0.0.1"))]
+    elif kind == "gone":  # nobody there at first, then this machine
+        if qtype == 1:
+            addr = GONE_A if count == 1 else "127.0.0.1"
+            answers = [rr(name, 1, socket.inet_aton(addr))]
     elif kind == "aaaafail":
         answers, rcode = ([public], 0) if qtype == 1 else ([], 2)
     elif kind == "aaaaslow":

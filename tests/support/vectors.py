@@ -56,23 +56,33 @@ def hosts():
     add("H-027", BAD, "", ways=length | {"socks4a"})
     add("H-027", BAD, ".", "..")
     add("H-029", BAD, "-a.wild.example", "a-.wild.example", "-", "--")
+    add("H-041", DENY, "wild.example")
     add("H-042", DENY, "evilwild.example", "wild.example.evil.test", "xwild.example",
-        "wild.exampleevil", "wild.example")
+        "wild.exampleevil")
     add("H-044", BAD, ".wild.example", "..wild.example", "*.wild.example", "a..wild.example",
         "good.example..")
     add("A-001", DENY, "127.0.0.1", "127.0.0.2", "127.255.255.254")
     add("A-002", DENY, "0.0.0.0")
     add("A-002", BAD, "0")
-    for text in ("::1", "0:0:0:0:0:0:0:1", "::0.0.0.1", "::ffff:127.0.0.1", "::ffff:7f00:1",
-                 "::ffff:127.9.9.9", "::ffff:0.0.0.0", "::127.0.0.1", "64:ff9b::7f00:1",
-                 "64:ff9b::a9fe:a9fe", "64:ff9b::a00:1", "64:ff9b:1::1", "2002:7f00:1::",
-                 "2002:a9fe:a9fe::1", "fe80::5efe:7f00:1", "2001:db8::5efe:a00:1", "fe80::1",
-                 "fec0::1", "fc00::1", "fd00:ec2::254", "ff02::1", "ff0e::1", "fd20:ce::254",
-                 "fe80::a9fe:a9fe", "fd00:42::42", "2001:db8::1", "2001:DB8:0:0::1", "100::1",
-                 "3fff::1", "5f00::1", "::"):
-        add("A-v6 " + text, DENY, "[%s]" % text, ways=http)
-        add("A-v6 " + text, DENY, text, ways=socks)
-        add("A-v6 " + text, BAD, text, ways={"connect"})
+    for ident, texts in (
+            ("A-004", ("::1", "0:0:0:0:0:0:0:1", "::0.0.0.1", "::")),
+            ("A-005", ("::ffff:127.0.0.1", "::ffff:7f00:1", "::ffff:127.9.9.9",
+                       "::ffff:0.0.0.0")),
+            ("A-007", ("::127.0.0.1",)),
+            ("A-009", ("64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b::a00:1")),
+            ("A-010", ("64:ff9b:1::1", "64:ff9b:1:ffff::a00:1")),
+            ("A-012", ("2002:7f00:1::", "2002:a9fe:a9fe::1")),
+            ("A-014", ("fe80::5efe:7f00:1", "2001:db8::5efe:a00:1")),
+            ("A-015", ("fe80::1",)),
+            ("A-016", ("fec0::1", "feff::1", "fc00::1", "fdff::1")),
+            ("A-017", ("ff02::1", "ff0e::1")),
+            ("A-021", ("fd00:ec2::254", "fd00:ec2::253", "fd00:ec2::23", "fd20:ce::254",
+                       "fe80::a9fe:a9fe", "fd00:42::42")),
+            ("A-024", ("2001:db8::1", "2001:DB8:0:0::1", "100::1", "3fff::1", "5f00::1"))):
+        for text in texts:
+            add(ident, DENY, "[%s]" % text, ways=http)
+            add(ident, DENY, text, ways=socks)
+            add(ident, BAD, text, ways={"connect"})
     for text in ("fe80::1%eth0", "fe80::1%25eth0", "fe80::1%1", "::1%1", "::1%lo"):
         add("A-015", BAD, "[%s]" % text, text)
     add("A-015", BAD, "[::1", "::1]", "[]", "[::1]x", "[[::1]]", "[127.0.0.1]", "[good.example]",

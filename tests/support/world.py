@@ -83,6 +83,10 @@ NAMES = {
     "redis.example": [v4(63)],
     "mail.example": [v4(1)],
     "later.example": ["51.15.20.1"],  # not an address of anything, until a test adds it
+    "127.0.0.1.ip.example": ["127.0.0.1"],
+    # where the first address is dead, the next one is no way in
+    "dead-lo.example": [DEAD4, "127.0.0.1"],
+    "dead-ten.example": [DEAD4, "10.1.2.3"],
     "good.example.corp.test": [v4(66)],
     "intranet.corp.test": [v4(66)],
     # one good address among refused ones

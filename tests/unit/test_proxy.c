@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #define BODY 200000
 
@@ -138,6 +139,41 @@ int epoll_ctl(int ep, int op, int fd, struct epoll_event *ev)
 		FAIL(CALL_EPOLL_CTL);
 	return (int)syscall(SYS_epoll_ctl, ep, op, fd, ev);
 }
+
+/*
+ * Memory. Each allocation of the loop, ours and the libraries', counts down; at nought it fails.
+ * A sanitizer has these functions for itself, so under one nothing is tried.
+ */
+#ifndef __SANITIZE_ADDRESS__
+static atomic_int memory_left = -1;
+
+static bool memory_ends(void)
+{
+	return in_loop && atomic_load(&memory_left) >= 0 && atomic_fetch_sub(&memory_left, 1) == 0;
+}
+
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t n);
+
+void *malloc(size_t n)
+{
+	errno = ENOMEM;
+	return memory_ends() ? NULL : __libc_malloc(n);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	errno = ENOMEM;
+	return memory_ends() ? NULL : __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t n)
+{
+	errno = ENOMEM;
+	return memory_ends() ? NULL : __libc_realloc(p, n);
+}
+#endif
 
 /* ---- what is done over and over */
 
@@ -318,7 +354,10 @@ static const struct {
 	enum call call;
 	int error;
 } faults[] = {
-	{ CALL_ACCEPT, EMFILE },       { CALL_ACCEPT, ECONNABORTED },
+	{ CALL_ACCEPT, EMFILE },       { CALL_ACCEPT, ENFILE },
+	{ CALL_ACCEPT, ENOMEM },       { CALL_ACCEPT, ENOBUFS },
+	{ CALL_ACCEPT, ECONNABORTED }, { CALL_SOCKET, ENFILE },
+	{ CALL_SOCKET, ENOMEM },       { CALL_SOCKET, ENOBUFS },
 	{ CALL_ACCEPT, EPERM },	       { CALL_RECV, ECONNRESET },
 	{ CALL_RECV, EINTR },	       { CALL_SEND, EPIPE },
 	{ CALL_SEND, ENOBUFS },	       { CALL_SEND, -1 },
@@ -353,9 +392,89 @@ static void test_each_system_call_may_fail(void **state)
 	world_stop(w);
 }
 
+#ifndef __SANITIZE_ADDRESS__
+#define MEMORY_ENOUGH 9 /* exit status of a child whose memory did not end */
+
+/* Whatever comes of it: nobody is let through who should not be. */
+static void ask_all(struct world *w, uint16_t good, uint16_t evil)
+{
+	static const char *const hosts[] = { "127.0.0.1", "good.example", "lure.wild.example" };
+	char get[256], reply[4096];
+	int fd;
+
+	for (size_t i = 0; i < ARRAY_SIZE(hosts); i++) {
+		(void)try_tunnel(w, IN_CONNECT, hosts[i], evil, &fd);
+		(void)send_all(fd, "secret", 6);
+		close(fd);
+		(void)try_tunnel(w, IN_SOCKS5_NAME, hosts[i], good, &fd);
+		close(fd);
+		(void)snprintf(get, sizeof(get),
+			       "GET http://%s:%u/ HTTP/1.1\r\nHost: a\r\n"
+			       "Connection: close\r\n\r\n",
+			       hosts[i], i % 2 ? evil : good);
+		fd = dial_port(w->port);
+		(void)send_all(fd, get, strlen(get));
+		(void)recv_rest(fd, reply, sizeof(reply));
+		close(fd);
+	}
+}
+
+/* In a process of its own, which may end: the @at-th allocation of the loop fails. */
+static void without_memory(int at, uint16_t good, uint16_t evil)
+{
+	struct world *w = world_start();
+	bool mark = true;
+
+	(void)alarm(WAIT_S);
+	world_allow_port(w, "127.0.0.1", good);
+	world_allow_port(w, "good.example", good);
+	world_call(w, mark_job, &mark);
+	atomic_store(&memory_left, at);
+	ask_all(w, good, evil);
+	_exit(atomic_load(&memory_left) >= 0 ? MEMORY_ENOUGH : 0);
+}
+
+/* R-010, as decided: the process ends, or only the connection does; no one gets through. */
+static void test_memory_may_end_anywhere(void **state)
+{
+	uint16_t evil;
+	int canary = listen_loopback(&evil), status = 0, ended = 0, at;
+	struct origin *good = origin_start(echo, NULL);
+
+	(void)state;
+	assert_int_equal(fcntl(canary, F_SETFL, O_NONBLOCK), 0);
+	for (at = 0; at < 2000; at++) {
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (pid == 0)
+			without_memory(at, good->port, evil);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		if (!WIFEXITED(status))
+			fail_msg("allocation %d: signal %d", at, WTERMSIG(status));
+		assert_int_equal(accept(canary, NULL, NULL), -1);
+		if (WEXITSTATUS(status) == MEMORY_ENOUGH)
+			break;
+		ended += WEXITSTATUS(status) != 0;
+	}
+	assert_in_range(at, 20, 1999); /* allocations there were, and all of them were tried */
+	assert_true(ended > 10);       /* and some of them end the process */
+	assert_true(atomic_load(&good->accepts) > at);
+	close(canary);
+	origin_stop(good);
+}
+#else
+static void test_memory_may_end_anywhere(void **state)
+{
+	(void)state;
+	print_message("not under a sanitizer\n");
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_memory_may_end_anywhere),
 		cmocka_unit_test(test_each_system_call_may_fail),
 	};
 
