@@ -114,6 +114,24 @@ static void hold(struct capture *c, const struct hostname *name, const struct de
 	c->held[c->nheld++] = *name;
 }
 
+/*
+ * Whether a name that may be had is rather a resolver's guess at another one. Where nobody has listed
+ * it (--learn, questions), every guess is; where a wildcard lists it ("*.corp.example" and a search
+ * line of that domain), it is if the name without the suffix may be had too: that was meant.
+ */
+static bool is_guess(const struct capture *c, const struct hostname *name, const struct decision *d)
+{
+	struct target meant = { .via = VIA_DNS };
+	struct decision verdict;
+
+	if (!searchlist_is_guess(c->search, name, now_ms()))
+		return false;
+	if (!d->rule || !searchlist_base(c->search, name, &meant.host))
+		return true;
+	policy_decide(*c->policy, &meant, &verdict);
+	return verdict.verdict == VERDICT_ALLOW;
+}
+
 /* No port is known yet: a name that some port of it is open for, or asked about, gets an address. */
 static enum stub_answer decide_cb(void *arg, const struct hostname *name)
 {
@@ -123,10 +141,8 @@ static enum stub_answer decide_cb(void *arg, const struct hostname *name)
 	struct decision d;
 
 	policy_decide(*c->policy, &t, &d);
-	/* What nobody has listed is allowed (--learn) or asked about only as the program meant it. */
 	if (d.verdict != VERDICT_DENY)
-		return d.rule || !searchlist_is_guess(c->search, name, now_ms()) ? STUB_ALLOW
-										 : STUB_DENY;
+		return is_guess(c, name, &d) ? STUB_DENY : STUB_ALLOW;
 	switch (kind) {
 	case SEARCHLIST_PLAIN:
 		tell(c, name, &d);

@@ -182,13 +182,24 @@ static bool was_expanded(const struct searchlist *s, const struct hostname *name
 	return false;
 }
 
-bool searchlist_is_guess(const struct searchlist *s, const struct hostname *name, uint64_t now_ms)
+bool searchlist_base(const struct searchlist *s, const struct hostname *name, struct hostname *base)
 {
 	for (size_t i = 0; i < s->nsuffix; i++) {
-		unsigned dots = count_dots(name->s, base_length(name, &s->suffix[i]));
+		size_t n = base_length(name, &s->suffix[i]);
+		unsigned dots = count_dots(name->s, n);
 
-		if (dots > 0 && dots < s->ndots)
-			return !was_expanded(s, name, now_ms);
+		if (dots == 0 || dots >= s->ndots)
+			continue;
+		*base = (struct hostname){ .len = (uint8_t)n };
+		memcpy(base->s, name->s, n);
+		return true;
 	}
 	return false;
+}
+
+bool searchlist_is_guess(const struct searchlist *s, const struct hostname *name, uint64_t now_ms)
+{
+	struct hostname base;
+
+	return searchlist_base(s, name, &base) && !was_expanded(s, name, now_ms);
 }

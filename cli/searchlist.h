@@ -53,4 +53,8 @@ bool searchlist_is_expansion(const struct searchlist *s, const struct hostname *
  */
 bool searchlist_is_guess(const struct searchlist *s, const struct hostname *name, uint64_t now_ms);
 
+/** searchlist_base() - @name without the suffix that makes it look like a guess. False: it has none. */
+bool searchlist_base(const struct searchlist *s, const struct hostname *name,
+		     struct hostname *base);
+
 #endif

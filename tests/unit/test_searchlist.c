@@ -104,6 +104,24 @@ static void test_guesses_of_a_resolver_with_many_dots(void **state)
 	searchlist_free(plain);
 }
 
+static void test_base_is_what_was_meant(void **state)
+{
+	struct searchlist *s = with("search corp.test\noptions ndots:5\n");
+	struct hostname name, base;
+	struct addr a;
+
+	(void)state;
+	assert_int_equal(hostname_parse("good.example.corp.test", 22, &name, &a), HOSTNAME_NAME);
+	assert_true(searchlist_base(s, &name, &base));
+	assert_string_equal(base.s, "good.example");
+	assert_int_equal(base.len, 12);
+	assert_int_equal(hostname_parse("intranet.corp.test", 18, &name, &a), HOSTNAME_NAME);
+	assert_false(searchlist_base(s, &name, &base)); /* one label: meant as it is */
+	assert_int_equal(hostname_parse("good.example", 12, &name, &a), HOSTNAME_NAME);
+	assert_false(searchlist_base(s, &name, &base));
+	searchlist_free(s);
+}
+
 static void test_twins(void **state)
 {
 	struct searchlist *s = with("");
@@ -135,6 +153,7 @@ int main(void)
 		cmocka_unit_test(test_suffix_behind_a_name_of_the_moment),
 		cmocka_unit_test(test_suffix_before_the_name),
 		cmocka_unit_test(test_guesses_of_a_resolver_with_many_dots),
+		cmocka_unit_test(test_base_is_what_was_meant),
 		cmocka_unit_test(test_twins),
 		cmocka_unit_test(test_no_file),
 	};
