@@ -211,12 +211,13 @@ static int prepare(struct serve *s, struct error *err)
 		return -1;
 	s->attach = attach_new(&(struct attach_config){
 		.outside = &s->outside, .options = &s->options, .cwd = s->cwd, .base = s->gate });
+	/* Whoever finds the sockets may end us at once; the loop hears of it when it starts. */
+	watch_signals(s);
 	if (open_sockets(s, err) < 0)
 		return -1;
 	files = gate_files(s->gate, &n);
 	s->reload = reload_new(s->outside.base, files, n, &s->since, reload_all, s);
 	s->notify = systemd_notify_open();
-	watch_signals(s);
 	return lockdown_enter(
 		&(struct lockdown_plan){ .files = files, .nfiles = n, .sockets = s->dir }, err);
 }
