@@ -119,6 +119,12 @@ void refusals_note(struct refusals *r, const struct target *t, const struct deci
 	r->lines++;
 }
 
+/* What was no host name has no text that could be shown. */
+static const char *target_text(const struct entry *e, char out[TARGET_TEXT_MAX])
+{
+	return e->target.host.len ? target_format(&e->target, out) : "no valid target";
+}
+
 /* Most often refused first; then in the order of first sight. */
 static int more_often(const void *a, const void *b)
 {
@@ -173,9 +179,7 @@ void refusals_summary(const struct refusals *r, FILE *out)
 		      r->n == REFUSALS_MAX ? " or more" : "");
 	for (size_t i = 0; i < shown; i++)
 		(void)fprintf(out, "sbx-net: %6llux %s (%s)\n", (unsigned long long)v[i]->count,
-			      v[i]->target.host.len ? target_format(&v[i]->target, name)
-						    : "no valid target",
-			      policy_code_name(v[i]->code));
+			      target_text(v[i], name), policy_code_name(v[i]->code));
 	if (shown < n)
 		(void)fprintf(out, "sbx-net:         and %zu more\n", n - shown);
 	put_remedies(v, shown, out);
@@ -199,8 +203,8 @@ void refusals_block(const struct refusals *r, FILE *out)
 		if (!any)
 			(void)fputs("<sandbox_violations>\n", out);
 		any = true;
-		(void)fprintf(out, "deny network-outbound %s (%s)\n",
-			      target_format(&e->target, name), policy_code_name(e->code));
+		(void)fprintf(out, "deny network-outbound %s (%s)\n", target_text(e, name),
+			      policy_code_name(e->code));
 	}
 	if (any)
 		(void)fputs("</sandbox_violations>\n", out);
