@@ -96,6 +96,13 @@ NAMES = {
     "mix-ten.example": [v4(7), "10.1.2.3"],
 }
 
+# one address each, so that an accept says which name it was: the conformance cases
+for _n, _name in enumerate((
+        "conf.test", "sub.conf.test", "api.conf.test", "a.b.c.conf.test", "internal.conf.test",
+        "evilconf.test", "notconf.test", "conf.test.evil.test", "conf.tes.test", "api.other.test",
+        "other.test", "x.test", "h.test", "a.h.test", "constructor")):
+    NAMES[_name] = [v4(100 + _n)]
+
 # name -> (address, acceptable codes): names that lead to this machine or another forbidden place
 SPECIAL = {
     "lo4.example": ("127.0.0.1", {"loopback"}),
