@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
 
 /* Puts @path, opened with @flags, in the place of @fd. */
 static int replace(int fd, const char *path, int flags)
@@ -34,14 +33,20 @@ static int check(int fd, struct error *err)
 	return 0;
 }
 
-/* The terminal may belong to another user (su): then it stays as it is, which -v tells. */
-static void write_only(int fd)
+/* A terminal that belongs to another user (after su) cannot be opened anew. */
+static int write_only(int fd, struct error *err)
 {
 	char path[32];
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (replace(fd, path, O_WRONLY) < 0)
-		log_info("the command can read from the terminal that is its descriptor %d", fd);
+		return error_set(err, errno,
+				 "the command could read what is typed on the terminal that is its "
+				 "standard %s, and it cannot be opened for writing only (it is "
+				 "another user's); redirect it, to \"| cat\", say, or let standard "
+				 "input be a terminal, too",
+				 fd == STDOUT_FILENO ? "output" : "error");
+	return 0;
 }
 
 int stdio_restrict(bool relayed, struct error *err)
@@ -56,8 +61,9 @@ int stdio_restrict(bool relayed, struct error *err)
 	    replace(STDIN_FILENO, "/dev/null", O_RDONLY) < 0)
 		return error_set(err, errno, "cannot open /dev/null");
 	for (int fd = 1; fd <= 2; fd++) {
-		if (isatty(fd) && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR)
-			write_only(fd);
+		if (isatty(fd) && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR &&
+		    write_only(fd, err) < 0)
+			return -1;
 	}
 	return 0;
 }

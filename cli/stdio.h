@@ -15,7 +15,8 @@
  * A directory there would open the host's tree to relative paths, whatever is mounted over it
  * inside: it is refused. A terminal that is not relayed is a terminal of another session to the
  * command, so that reading from it stops nobody: as output it is opened anew for writing only, and
- * as input it becomes /dev/null while we are in the background.
+ * as input it becomes /dev/null while we are in the background. One that is another user's, as after
+ * su, cannot be opened anew: as output it is refused.
  *
  * Return: 0, or -1 with @err.
  */

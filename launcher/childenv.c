@@ -72,6 +72,10 @@ static const char *const secret_part[] = {
 	"DSN",	"SALT",	 "SESSION", "SESSIONID", "OTP", "TOTP",	  "SIGNATURE", "LOGIN", "WEBHOOK"
 };
 
+/* The end of a part: TS_AUTHKEY, DBPASS. */
+static const char *const secret_end[] = { "KEY",  "KEYS", "PASS",  "PASSWD", "PWD",
+					  "AUTH", "CRED", "CREDS", "TOKEN",  "OTP" };
+
 /* Anywhere in a name. */
 static const char *const secret_word[] = { "TOKEN",	 "SECRET",	     "PASSWORD",
 					   "PASSWD",	 "PASSPHRASE",	     "CREDENTIAL",
@@ -155,6 +159,12 @@ static bool is_secret_part(const char *p, size_t len)
 	for (size_t i = 0; i < ARRAY_SIZE(secret_part); i++)
 		if (len == strlen(secret_part[i]) && strncasecmp(p, secret_part[i], len) == 0)
 			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(secret_end); i++) {
+		size_t n = strlen(secret_end[i]);
+
+		if (len > n && strncasecmp(p + len - n, secret_end[i], n) == 0)
+			return true;
+	}
 	return false;
 }
 

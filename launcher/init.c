@@ -23,6 +23,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -121,11 +122,33 @@ static int give_up_privileges(struct error *err)
 	return 0;
 }
 
+/*
+ * Should: keep the command's memory from a core_pattern helper of the host, where the hard limit
+ * keeps the command from the 1 that stops such helpers (command.c, set_limits()).
+ * Mustn't: come after /proc is read-only.
+ */
+static int empty_core(struct error *err)
+{
+	CLEANUP_CLOSE int fd = -1;
+	struct rlimit now;
+
+	if (getrlimit(RLIMIT_CORE, &now) < 0)
+		return error_set(err, errno, "cannot read a limit");
+	if (now.rlim_max >= 1)
+		return 0;
+	fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return 0; /* a kernel that dumps no core */
+	if (fd < 0 || fd_write_all(fd, "0", 1) < 0)
+		return error_set(err, errno, "cannot empty core dumps");
+	return 0;
+}
+
 static int set_up(struct init *in, struct error *err)
 {
 	static struct mounts mounts;
 
-	if (detach(in, err) || map_ids(in, err) || set_up_network(in, err))
+	if (detach(in, err) || map_ids(in, err) || empty_core(err) || set_up_network(in, err))
 		return -1;
 	if (mounts_setup(in->plan, in->protect, &mounts, err))
 		return -1;

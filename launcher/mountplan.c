@@ -307,13 +307,22 @@ static int add_root(struct mountplan *p, struct error *err)
 	return add(p, (struct mountplan_step){ .kind = STEP_ROOT, .mounted = true }, &fd, err);
 }
 
+static int add_devices(struct mountplan *p, struct error *err)
+{
+	CLEANUP_CLOSE int fd = open("/dev", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return error_set(err, errno, "cannot open /dev");
+	return add(p, (struct mountplan_step){ .kind = STEP_DEVICES, .mounted = true }, &fd, err);
+}
+
 static int add_granted(struct mountplan *p, const struct launcher_plan *plan, struct error *err)
 {
 	enum mounts_use cwd = plan->fs == FS_WORKSPACE ? MOUNTS_WRITE : MOUNTS_SEE;
 
 	if (plan->fs == FS_OFF)
 		return add_root(p, err);
-	if (add_grant(p, cwd, false, plan->cwd, err) ||
+	if (add_devices(p, err) || add_grant(p, cwd, false, plan->cwd, err) ||
 	    add_grants(p, MOUNTS_READ, &plan->read, err) ||
 	    add_grants(p, MOUNTS_WRITE, &plan->write, err))
 		return -1;
@@ -408,6 +417,7 @@ static void settle(struct mountplan *p)
 
 		switch (s->kind) {
 		case STEP_ROOT:
+		case STEP_DEVICES:
 		case STEP_PRIVATE:
 			s->mounted = true;
 			break;

@@ -16,6 +16,7 @@
 /** enum mountplan_kind - in the order in which steps of one path are taken */
 enum mountplan_kind {
 	STEP_ROOT,    /* --fs off: everything is writable to begin with */
+	STEP_DEVICES, /* /dev: the one place in which device nodes work */
 	STEP_PRIVATE, /* an empty directory of the run's own */
 	STEP_GRANT,   /* what the user or the mode grants */
 	STEP_PIN,     /* a directory above a locked name: cannot be renamed, being a mount point */

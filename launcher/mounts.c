@@ -6,7 +6,8 @@
  *
  *  1. Every path is opened once (mountplan.c), and for each that needs one, a detached copy of the
  *     tree behind the descriptor is taken (open_tree) while it still has the host's flags.
- *  2. The whole tree is made read-only and nosuid, recursively, by one call.
+ *  2. The whole tree is made read-only, nosuid and nodev, recursively, by one call. /dev is attached
+ *     again without the latter: a device node elsewhere (a container's, an old root's) is none.
  *  3. The steps are attached from the top downwards: private directories are empty file systems,
  *     grants are their own copies, locked names are read-only copies of themselves, and what is
  *     hidden gets an empty directory or file in its place.
@@ -67,9 +68,10 @@ static int copy_tree(struct work *w, const struct mountplan_step *s, int fd)
 	CLEANUP_CLOSE int tree = clone_tree(fd);
 	uint64_t set = MOUNT_ATTR_NOSUID;
 
-	if (w->mode != FS_OFF)
+	if (w->mode != FS_OFF && s->kind != STEP_DEVICES)
 		set |= MOUNT_ATTR_NODEV;
-	if (s->kind == STEP_LOCK || (s->kind == STEP_GRANT && s->use != MOUNTS_WRITE))
+	if (s->kind == STEP_LOCK || s->kind == STEP_DEVICES ||
+	    (s->kind == STEP_GRANT && s->use != MOUNTS_WRITE))
 		set |= MOUNT_ATTR_RDONLY;
 	if (tree < 0 || set_flags(tree, "", set) < 0)
 		return error_set(w->err, errno, "cannot copy the mount of %s", s->path);
@@ -82,7 +84,7 @@ static int copy_grants(struct work *w)
 	for (size_t i = 0; i < w->plan.n; i++) {
 		struct mountplan_step *s = &w->plan.v[i];
 
-		if (s->kind != STEP_GRANT || !s->mounted)
+		if ((s->kind != STEP_GRANT && s->kind != STEP_DEVICES) || !s->mounted)
 			continue;
 		s->tree = copy_tree(w, s, s->fd);
 		if (s->tree < 0)
@@ -132,9 +134,11 @@ static int make_readonly(struct work *w)
 	bool all =
 		strcmp(top->path, "/") == 0 && (top->kind == STEP_ROOT || top->use == MOUNTS_WRITE);
 	const char *root = all ? "/sys" : "/";
+	uint64_t set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID;
 
-	if (set_flags(AT_FDCWD, root, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID) < 0 &&
-	    !(all && errno == ENOENT))
+	if (w->mode != FS_OFF)
+		set |= MOUNT_ATTR_NODEV;
+	if (set_flags(AT_FDCWD, root, set) < 0 && !(all && errno == ENOENT))
 		return error_set(w->err, errno, "cannot make %s read-only", root);
 	return 0;
 }

@@ -45,6 +45,13 @@ static const uint32_t denied_ioctl[] = {
 	0x40086602, /* FS_IOC_SETFLAGS: chattr, not mediated by Landlock */
 	0x40046602, /* FS_IOC32_SETFLAGS */
 	0x401c5820, /* FS_IOC_FSSETXATTR */
+	/* load a module for whoever asks: bridge, 8021q (net/socket.c, sock_ioctl()) */
+	0x8940, /* SIOCGIFBR */
+	0x8941, /* SIOCSIFBR */
+	0x8982, /* SIOCGIFVLAN */
+	0x8983, /* SIOCSIFVLAN */
+	0x89a0, /* SIOCBRADDBR */
+	0x89a1, /* SIOCBRDELBR */
 };
 
 /* Whole families, by the second byte: keyboard and virtual terminals (linux/kd.h, linux/vt.h). */

@@ -258,6 +258,14 @@ static const char *const secrets[] = {
 	"CARGO_REGISTRY_TOKEN=x",
 	"SIGNING_KEY=x",
 	"SENTRY_DSN=x",
+	"TS_AUTHKEY=x",
+	"DBPASS=x",
+	"ADMINPASSWD=x",
+	"ROOTPWD=x",
+	"PROXYAUTH=x",
+	"GCREDS=x",
+	"MASTERKEY_FILE=x",
+	"LICENSEKEYS=x",
 	"DATABASE_URL=postgres://u:p@h/db",
 	"SOMETHING=-----BEGIN KEY",
 	"PLAIN=ghp_0123456789",
@@ -294,7 +302,12 @@ static void test_build_keeps_them_out_by_pattern_too(void **state)
 	static const char *const wanted[] = { "A*", "B*", "C*", "D*", "E*", "G*", "I*",
 					      "K*", "L*", "M*", "N*", "O*", "P*", "R*",
 					      "S*", "W*", "X*", "_*", "m*" };
-	static const char *const good[] = { "CARGO_TERM_COLOR=never", "GOFLAGS=-v", "AUTHOR_NAME=x",
+	static const char *const good[] = { "CARGO_TERM_COLOR=never",
+					    "GOFLAGS=-v",
+					    "AUTHOR_NAME=x",
+					    "KEYBOARD=us",
+					    "PASSES=3",
+					    "AUTHORITY=x",
 					    NULL };
 	char **env = build(dangerous, wanted, ARRAY_SIZE(wanted));
 

@@ -232,6 +232,31 @@ static void test_core_limit_starts_no_helper(void **state)
 	assert_string_equal(r.out, "Max core file size 1 1 bytes \n");
 }
 
+/* With a hard limit of 0 a helper may be started, but there is no memory in what it gets. */
+static void test_without_a_core_limit_the_dump_is_empty(void **state)
+{
+	const struct rlimit none = { 0, 0 };
+	int status;
+	pid_t pid;
+
+	(void)state;
+	run_shell("cat /proc/self/coredump_filter", &r);
+	assert_string_not_equal(r.out, "00000000\n");
+	pid = fork();
+	if (pid == 0) {
+		(void)setrlimit(RLIMIT_CORE, &none);
+		run_shell("cat /proc/self/coredump_filter; echo 33 > /proc/self/coredump_filter; "
+			  "cat /proc/self/coredump_filter",
+			  &r);
+		_exit(strncmp(r.out, "00000000\n", 9) == 0 &&
+				      strcmp(r.out + strlen(r.out) - 9, "00000000\n") == 0
+			      ? 0
+			      : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 static void test_writes_only_to_the_workspace_and_tmp(void **state)
 {
 	struct stat st;
@@ -727,6 +752,7 @@ static int run_group(void)
 		cmocka_unit_test(test_the_session_is_its_own),
 		cmocka_unit_test(test_inherited_signal_state_is_reset),
 		cmocka_unit_test(test_core_limit_starts_no_helper),
+		cmocka_unit_test(test_without_a_core_limit_the_dump_is_empty),
 		cmocka_unit_test(test_writes_only_to_the_workspace_and_tmp),
 		cmocka_unit_test(test_protected_names_stay_as_they_are),
 		cmocka_unit_test(test_denials_win_over_grants),

@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+"""Files and descriptors: what takes a second hand outside, an earlier run or an odd environment."""
+import os
+import pty
+import shutil
+import stat
+import subprocess
+
+from escapeworld import LIMIT, World, main, skipped, users
+from rows import EMPTY, GONE
+
+
+class Files(World):
+    REPLACED = ("home/.netrc", "home/.git-credentials", "home/.aws/credentials",
+                "home/.config/gh/hosts.yml", "outside/denied/file")
+    KEPT = ("home/plain", "home/.config/tool/rc", "outside/file")
+
+    def replace_outside(self, uid):
+        """As a login outside does: a new file under the old name, and files where there were none."""
+        for name in self.REPLACED:
+            where, rest = name.split("/", 1)
+            path = os.path.join(getattr(self, where), rest)
+            if rest in (".aws/credentials", "denied/file"):
+                shutil.rmtree(os.path.dirname(path), True)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path + ".new", "w") as f:
+                f.write("replaced\n")
+            os.chmod(path + ".new", 0o644)
+            os.rename(path + ".new", path)
+
+    def read_after_replacing(self, uid, *options, bare=False):
+        """What each name shows to a command that was running before it was replaced."""
+        names = {n: os.path.join(getattr(self, n.split("/")[0]), n.split("/", 1)[1])
+                 for n in self.REPLACED + self.KEPT}
+        script = ("echo ready; read go; shift; for f; do head -c 99 \"$f\" 2> /dev/null "
+                  "| tr -d '\\n'; echo; done")
+        argv = ["sh", "-c", script, "sh", "x", *names.values()]
+        p = subprocess.Popen(argv if bare else self.inside(argv, *options), cwd=self.work,
+                             env=self.env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                             **self.identity(uid))
+        self.assertEqual(p.stdout.readline(), "ready\n")
+        self.replace_outside(uid)
+        out, _ = p.communicate("go\n", timeout=LIMIT)
+        self.assertEqual(p.returncode, 0)
+        return dict(zip(names, out.split("\n")))
+
+    def prepare_replacing(self, uid):
+        for name in (".git-credentials", ".config/gh"):
+            shutil.rmtree(os.path.join(self.home, name), True)
+        if os.path.exists(self.home + "/.git-credentials"):
+            os.unlink(self.home + "/.git-credentials")
+        for path in (self.home + "/.config/tool/rc", self.home + "/plain",
+                     self.outside + "/denied/file"):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as f:
+                f.write("kept\n")
+        self.fill(uid)
+
+    def test_hidden_files_stay_hidden_when_they_are_replaced(self):
+        """F-015: the cover of a file goes with the file"""
+        for uid in users():
+            for options in ([], ["--fs", "strict", "--read", self.outside]):
+                self.prepare_replacing(uid)
+                bare = self.read_after_replacing(uid, bare=True)
+                self.assertEqual({bare[n] for n in self.REPLACED}, {"replaced"})
+                self.prepare_replacing(uid)
+                got = self.read_after_replacing(uid, "--deny-read", self.outside + "/denied/file",
+                                                *options)
+                with self.subTest(uid=uid, options=options):
+                    self.assertEqual({got[n] for n in self.REPLACED}, {""}, got)
+                    self.assertEqual([got[n] for n in self.KEPT], ["kept", "kept", "canary"])
+
+    def test_shadow_is_nobodys_in_strict_mode(self):
+        """F-015 as root, who could read it: by default, and below --read of all that is around it"""
+        for uid in users():
+            self.fill(uid)
+            probe = [self.probe, "read", "/etc/shadow"]
+            grants = ["--fs", "strict", "--read", self.work, "--exec", self.work]
+            if uid == 0:
+                self.assertEqual(self.outcome(uid, probe), "OK")
+            for options in (grants, grants + ["--read", "/etc"]):
+                got = self.outcome(uid, self.inside(probe, *options))
+                self.assertIn(got, GONE | EMPTY)
+            got = self.outcome(uid, self.inside([self.probe, "read", "/etc/passwd"], *grants))
+            self.assertEqual(got, "OK")
+
+    def test_device_nodes_work_in_dev_only(self):
+        """X-037: a node of a container's root, or of an old one"""
+        node = os.path.join(self.outside, "null")
+        try:
+            os.mknod(node, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        except PermissionError:
+            skipped.append("X-037: no device node can be made here")
+            return
+        for uid in users():
+            self.fill(uid)
+            for flags in ("0", "1"):
+                self.assertEqual(self.outcome(uid, [self.probe, "open", flags, node]), "OK")
+                self.assertEqual(self.outcome(uid, self.inside([self.probe, "open", flags, node])),
+                                 "EACCES")
+                self.assertEqual(self.outcome(uid, self.inside([self.probe, "open", flags,
+                                                                "/dev/null"])), "OK")
+
+    def test_terminal_of_another_user_is_refused(self):
+        """As after su: it can be written to, and read; and not be opened anew"""
+        for uid in users():
+            self.fill(uid)
+            for owner, want in ((uid, 0), (12345, 0 if uid == 0 else 125)):
+                master, slave = pty.openpty()
+                os.chown(os.ttyname(slave), owner, -1)
+                os.chmod(os.ttyname(slave), 0o620)
+                p = subprocess.run(self.inside(["true"]), cwd=self.work, env=self.env(),
+                                   stdin=subprocess.DEVNULL, stdout=slave, stderr=subprocess.PIPE,
+                                   text=True, timeout=LIMIT, check=False, **self.identity(uid))
+                os.close(master)
+                os.close(slave)
+                self.assertEqual(p.returncode, want, p.stderr)
+                if want:
+                    self.assertIn("another user", p.stderr)
+
+
+if __name__ == "__main__":
+    main()
