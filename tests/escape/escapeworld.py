@@ -1,4 +1,6 @@
 """A world to get out of: a workspace, files outside, canaries that count who reached them."""
+import functools
+import glob
 import os
 import pty
 import random
@@ -16,11 +18,28 @@ SBX_NET = os.environ.get("SBX_NET", "sbx-net")
 PROBE = os.environ.get("ESCAPE_PROBE", "escape_probe")
 NOBODY = 65534
 LIMIT = 30
-skipped = []
+skipped = []  # a control that failed for no reason of ours: a failure where all must run
+excused = []  # the same, with a reason
+ran = set()  # the ids of vectors that were tried
+declared = set()
 
 
 def users():
     return [0, NOBODY] if os.geteuid() == 0 else [os.geteuid()]
+
+
+def shows(*idents):
+    """A test that shows what these vectors ask for; counted unless it is skipped or stopped."""
+    declared.update(idents)
+
+    def wrap(test):
+        @functools.wraps(test)
+        def run(self):
+            test(self)
+            ran.update(idents)
+        run.idents = idents
+        return run
+    return wrap
 
 
 class Canary:
@@ -31,8 +50,8 @@ class Canary:
         self.unix, self.dgram = os.path.join(where, "stream"), os.path.join(where, "dgram")
         stream = self.listen(socket.AF_UNIX, socket.SOCK_STREAM, self.unix)
         dgram = self.listen(socket.AF_UNIX, socket.SOCK_DGRAM, self.dgram)
-        tcp = self.listen(socket.AF_INET, socket.SOCK_STREAM, ("0.0.0.0", 0))
-        udp = self.listen(socket.AF_INET, socket.SOCK_DGRAM, ("0.0.0.0", 0))
+        tcp = self.listen(socket.AF_INET6, socket.SOCK_STREAM, ("::", 0))  # and IPv4
+        udp = self.listen(socket.AF_INET6, socket.SOCK_DGRAM, ("::", 0))
         self.tcp, self.udp = tcp.getsockname()[1], udp.getsockname()[1]
         os.chmod(self.unix, 0o777)
         os.chmod(self.dgram, 0o777)
@@ -82,6 +101,17 @@ def outside_base():
     return None
 
 
+def cgroup_file():
+    """What moves processes from one group to another, wherever it is mounted."""
+    found = sorted(glob.glob("/sys/fs/cgroup/cgroup.procs") +
+                   glob.glob("/sys/fs/cgroup/*/cgroup.procs"))
+    return found[0] if found else "/sys/fs/cgroup/cgroup.procs"
+
+
+def loader():
+    return (glob.glob("/lib64/ld-linux*") + glob.glob("/lib/ld-linux*"))[0]
+
+
 class World(unittest.TestCase):
     """A world for one user: a workspace, files outside, canaries."""
 
@@ -103,6 +133,11 @@ class World(unittest.TestCase):
         self.addCleanup(os.close, slave)
         self.pts = os.ttyname(slave)
         self.key = random.randrange(1, 0x7fffffff)
+        fd, self.tmp = tempfile.mkstemp(prefix="escape-tmp.", dir="/tmp")
+        self.addCleanup(os.unlink, self.tmp)
+        os.write(fd, b"canary\n")
+        os.fchmod(fd, 0o644)
+        os.close(fd)
 
     def start_sleeper(self, uid):
         """Something of the user's own to be killed."""
@@ -119,7 +154,9 @@ class World(unittest.TestCase):
 
     def fill(self, uid):
         """Fresh files, owned by the user who will try."""
-        for d in (self.home, self.home + "/.ssh", self.home + "/.aws"):
+        for d in (self.home + "/.ssh", self.home + "/.aws", self.home + "/.config/autostart",
+                  self.home + "/.config/systemd/user", self.home + "/.local/bin",
+                  self.work + "/dir"):
             os.makedirs(d, exist_ok=True)
         for name in ("outside/file", "outside/doomed", "outside/moved", "work/file", "work/ours",
                      "home/.ssh/id_rsa", "home/.aws/credentials", "home/.netrc"):
@@ -131,9 +168,10 @@ class World(unittest.TestCase):
                 for path in [d] + [os.path.join(d, f) for f in files]:
                     os.chown(path, uid, uid)
         os.chown(self.pts, uid, -1)
-        for leftover in ("work/bound", "work/new", "outside/new", "work/linked", "work/whiteout",
+        for leftover in ("work/bound", "work/dir/theirs", "home/.ssh/authorized_keys",
+                         "work/new", "outside/new", "work/linked", "work/whiteout",
                          "outside/theirs", "outside/moved2"):
-            where, rest = leftover.split("/")
+            where, rest = leftover.split("/", 1)
             path = os.path.join(getattr(self, where), rest)
             if os.path.lexists(path):
                 os.unlink(path)
@@ -142,7 +180,7 @@ class World(unittest.TestCase):
         names = dict(unix=self.canary.unix, dgram=self.canary.dgram, tcp=self.canary.tcp,
                      udp=self.canary.udp, addr=own_address(), work=self.work, home=self.home,
                      outside=self.outside, canary=self.sleeper[uid], pts=self.pts, key=self.key,
-                     uid=uid)
+                     uid=uid, tmp=self.tmp, cgroup=cgroup_file(), ldso=loader())
         return text.format(**names).split()
 
     def env(self):
@@ -193,8 +231,15 @@ class World(unittest.TestCase):
 
 def main():
     program = unittest.main(verbosity=2, exit=False)
+    for line in sorted(set(excused)):
+        print("NOT SHOWN:", line, file=sys.stderr)
     for line in sorted(set(skipped)):
         print("SKIP:", line, file=sys.stderr)
-    if program.result.wasSuccessful() and program.result.skipped:
-        sys.exit(1 if os.environ.get("SBX_TESTS_MUST_RUN") == "1" else 77)
-    sys.exit(not program.result.wasSuccessful())
+    silent = sorted(declared - ran) if len(sys.argv) == 1 else []
+    if silent:
+        print("DID NOT RUN:", " ".join(silent), file=sys.stderr)
+    must = os.environ.get("SBX_TESTS_MUST_RUN") == "1"
+    if not program.result.wasSuccessful() or (must and (silent or skipped)):
+        sys.exit(1)
+    if program.result.skipped:
+        sys.exit(1 if must else 77)

@@ -5,10 +5,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -98,6 +100,87 @@ static int link_file(char *const *args)
 static int whiteout(char *const *args)
 {
 	return outcome(mknod(args[0], S_IFCHR | 0600, makedev(0, 0)));
+}
+
+/* node TYPE MAJOR MINOR PATH: TYPE as in S_IFMT, octal; removed again */
+static int make_node(char *const *args)
+{
+	mode_t type = (mode_t)strtoul(args[0], NULL, 8);
+	dev_t dev = makedev((unsigned)atoi(args[1]), (unsigned)atoi(args[2]));
+
+	if (mknod(args[3], type | 0600, dev) < 0)
+		return errno;
+	return outcome(unlink(args[3]));
+}
+
+static int look_at(char *const *args)
+{
+	struct stat st;
+
+	return outcome(stat(args[0], &st));
+}
+
+/* lock PATH: for oneself alone */
+static int lock_file(char *const *args)
+{
+	int fd = open(args[0], O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? errno : outcome(flock(fd, LOCK_EX | LOCK_NB));
+}
+
+/* handle PATH: a handle outlives every path rule, if it can be opened again */
+static int by_handle(char *const *args)
+{
+	struct {
+		struct file_handle h;
+		unsigned char bytes[MAX_HANDLE_SZ];
+	} handle = { .h.handle_bytes = MAX_HANDLE_SZ };
+	int mount, at;
+
+	if (name_to_handle_at(AT_FDCWD, args[0], &handle.h, &mount, 0) < 0)
+		return errno;
+	at = open(args[0], O_RDONLY | O_CLOEXEC);
+	return outcome(open_by_handle_at(at, &handle.h, O_RDONLY | O_CLOEXEC));
+}
+
+/* grow BYTES PATH: a file of that size; removed again */
+static int grow(char *const *args)
+{
+	int fd = open(args[1], O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	int rc;
+
+	(void)signal(SIGXFSZ, SIG_IGN);
+	if (fd < 0)
+		return errno;
+	rc = outcome(ftruncate(fd, atoll(args[0])));
+	(void)unlink(args[1]);
+	return rc;
+}
+
+/* change-stdout chmod|suid|truncate|flags: a file that the caller has given as descriptor 1 */
+static int change_stdout(char *const *args)
+{
+	int rc;
+
+	if (strcmp(args[0], "chmod") == 0)
+		rc = outcome(fchmod(1, 0640));
+	else if (strcmp(args[0], "suid") == 0)
+		rc = outcome(fchmod(1, 04755));
+	else if (strcmp(args[0], "truncate") == 0)
+		rc = outcome(ftruncate(1, 0));
+	else
+		rc = outcome(fcntl(1, F_SETFL, O_APPEND));
+	(void)fprintf(stderr, "%s\n", rc == 0 ? "OK" : strerrorname_np(rc));
+	_exit(0);
+}
+
+/* reopen FD FLAGS: through /proc */
+static int reopen(char *const *args)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%s", args[0]);
+	return outcome(open(path, (int)strtol(args[1], NULL, 0) | O_CLOEXEC));
 }
 
 /* U-001: whether anything but 0, 1, 2 and the directory itself is open */
@@ -229,6 +312,13 @@ const struct probe file_probes[] = {
 	{ "rename", rename_file },
 	{ "link", link_file },
 	{ "whiteout", whiteout },
+	{ "node", make_node },
+	{ "stat", look_at },
+	{ "lock", lock_file },
+	{ "handle", by_handle },
+	{ "grow", grow },
+	{ "change-stdout", change_stdout },
+	{ "reopen", reopen },
 	{ "fds", open_descriptors },
 	{ "stdio-null", stdio_is_null },
 	{ "reopen-stdout", reopen_stdout },

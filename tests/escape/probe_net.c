@@ -7,6 +7,7 @@
 #include <linux/netlink.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,14 +104,19 @@ static int unix_bind(char *const *args)
 	return fd < 0 ? errno : outcome(bind(fd, (const struct sockaddr *)&sun, sizeof(sun)));
 }
 
-/* The 32-bit entry: 359 is socket there. Killed, or SIGSEGV where the kernel has no emulation. */
-static int i386_socket(char *const *args)
+/*
+ * i386 NUMBER: the 32-bit entry with the arguments of socket(2); 359 is socket there, 360 socketpair,
+ * 102 socketcall. Killed, or SIGSEGV where the kernel has no emulation.
+ */
+static int i386_call(char *const *args)
 {
 #if defined(__x86_64__)
 	long rc;
 
-	(void)args;
-	__asm__ volatile("int $0x80" : "=a"(rc) : "a"(359L), "b"(1L), "c"(1L), "d"(0L) : "memory");
+	__asm__ volatile("int $0x80"
+			 : "=a"(rc)
+			 : "a"(atol(args[0])), "b"(1L), "c"(1L), "d"(0L), "S"(0L)
+			 : "memory");
 	return rc < 0 ? (int)-rc : 0;
 #else
 	(void)args;
@@ -118,34 +124,56 @@ static int i386_socket(char *const *args)
 #endif
 }
 
-static int x32_socket(char *const *args)
+/* x32 NUMBER: that call of the x32 ABI, with the arguments of socket(2) */
+static int x32_call(char *const *args)
 {
 #if defined(__x86_64__)
-	(void)args;
-	return outcome(syscall(0x40000000 | SYS_socket, AF_UNIX, SOCK_STREAM, 0));
+	return outcome(syscall(0x40000000 | atol(args[0]), AF_UNIX, SOCK_STREAM, 0, 0));
 #else
 	(void)args;
 	return PROBE_SKIP;
 #endif
 }
 
-static int inet_target(char *const *args, struct sockaddr_in *out)
+/** struct target - ADDRESS PORT of either family */
+struct target {
+	struct sockaddr_storage sa;
+	socklen_t len;
+};
+
+static int inet_target(char *const *args, struct target *out)
 {
-	*out = (struct sockaddr_in){ .sin_family = AF_INET,
-				     .sin_port = htons((uint16_t)atoi(args[1])) };
-	return inet_pton(AF_INET, args[0], &out->sin_addr) == 1 ? 0 : -1;
+	const uint16_t port = htons((uint16_t)atoi(args[1]));
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = port };
+	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6, .sin6_port = port };
+
+	if (inet_pton(AF_INET, args[0], &sin.sin_addr) == 1) {
+		memcpy(&out->sa, &sin, sizeof(sin));
+		out->len = sizeof(sin);
+		return 0;
+	}
+	if (inet_pton(AF_INET6, args[0], &sin6.sin6_addr) != 1)
+		return -1;
+	out->len = sizeof(sin6);
+	memcpy(&out->sa, &sin6, sizeof(sin6));
+	return 0;
 }
 
-static int tcp_socket(void)
+static int tcp_socket_of(int family)
 {
 	const struct timeval limit = { .tv_sec = 5 };
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	int fd = socket(family, SOCK_STREAM, 0);
 
 	if (fd >= 0) {
 		(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 		(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	}
 	return fd;
+}
+
+static int tcp_socket(void)
+{
+	return tcp_socket_of(AF_INET);
 }
 
 /* A connection counts only when the listener's greeting has come: a captured one has none. */
@@ -162,12 +190,13 @@ static int read_greeting(int fd)
 /* tcp-connect ADDRESS PORT */
 static int tcp_connect(char *const *args)
 {
-	struct sockaddr_in sin;
-	int fd = tcp_socket();
+	struct target to;
+	int fd;
 
-	if (fd < 0 || inet_target(args, &sin) < 0)
-		return errno;
-	if (connect(fd, (const struct sockaddr *)&sin, sizeof(sin)) < 0)
+	if (inet_target(args, &to) < 0)
+		return EINVAL;
+	fd = tcp_socket_of(to.sa.ss_family);
+	if (fd < 0 || connect(fd, (const struct sockaddr *)&to.sa, to.len) < 0)
 		return errno;
 	return read_greeting(fd);
 }
@@ -175,12 +204,13 @@ static int tcp_connect(char *const *args)
 /* tcp-fastopen ADDRESS PORT: data in the SYN, without connect(2) */
 static int tcp_fastopen(char *const *args)
 {
-	struct sockaddr_in sin;
-	int fd = tcp_socket();
+	struct target to;
+	int fd;
 
-	if (fd < 0 || inet_target(args, &sin) < 0)
-		return errno;
-	if (sendto(fd, "x", 1, MSG_FASTOPEN, (const struct sockaddr *)&sin, sizeof(sin)) < 0)
+	if (inet_target(args, &to) < 0)
+		return EINVAL;
+	fd = tcp_socket_of(to.sa.ss_family);
+	if (fd < 0 || sendto(fd, "x", 1, MSG_FASTOPEN, (const struct sockaddr *)&to.sa, to.len) < 0)
 		return errno;
 	return read_greeting(fd);
 }
@@ -188,12 +218,44 @@ static int tcp_fastopen(char *const *args)
 /* udp-send ADDRESS PORT */
 static int udp_send(char *const *args)
 {
-	struct sockaddr_in sin;
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct target to;
+	int fd;
 
-	if (fd < 0 || inet_target(args, &sin) < 0)
+	if (inet_target(args, &to) < 0)
+		return EINVAL;
+	fd = socket(to.sa.ss_family, SOCK_DGRAM, 0);
+	if (fd < 0)
 		return errno;
-	return outcome(sendto(fd, "escaped", 7, 0, (const struct sockaddr *)&sin, sizeof(sin)));
+	return outcome(sendto(fd, "escaped", 7, 0, (const struct sockaddr *)&to.sa, to.len));
+}
+
+/* loopback-ports ADDRESS PORT...: OK if anything but these ports answers on that loopback */
+static int loopback_ports(char *const *args)
+{
+	char port[8];
+	char *words[] = { args[0], port, NULL };
+	int found = 0;
+
+	for (int n = 1; n < 65536; n++) {
+		struct target to;
+		bool known = false;
+		int fd;
+
+		(void)snprintf(port, sizeof(port), "%d", n);
+		for (size_t i = 1; args[i]; i++)
+			known = known || strcmp(args[i], port) == 0;
+		if (known || inet_target(words, &to) < 0)
+			continue;
+		fd = tcp_socket_of(to.sa.ss_family);
+		if (fd < 0)
+			return errno;
+		if (connect(fd, (const struct sockaddr *)&to.sa, to.len) == 0) {
+			(void)fprintf(stderr, "port %d answers\n", n);
+			found++;
+		}
+		(void)close(fd);
+	}
+	return found ? 0 : ECONNREFUSED;
 }
 
 static int tcp_ulp(char *const *args)
@@ -233,12 +295,21 @@ static int own_server(char *const *args)
 }
 
 const struct probe net_probes[] = {
-	{ "socket", raw_socket },	  { "odd-families", odd_families },
-	{ "socketpair", raw_socketpair }, { "pair-sendto", pair_sendto },
-	{ "pair-connect", pair_connect }, { "unix-connect", unix_connect },
-	{ "unix-bind", unix_bind },	  { "i386-socket", i386_socket },
-	{ "x32-socket", x32_socket },	  { "tcp-connect", tcp_connect },
-	{ "tcp-fastopen", tcp_fastopen }, { "udp-send", udp_send },
-	{ "tcp-ulp", tcp_ulp },		  { "sockopt", sockopt },
-	{ "own-server", own_server },	  { 0 },
+	{ "socket", raw_socket },
+	{ "odd-families", odd_families },
+	{ "socketpair", raw_socketpair },
+	{ "pair-sendto", pair_sendto },
+	{ "pair-connect", pair_connect },
+	{ "unix-connect", unix_connect },
+	{ "unix-bind", unix_bind },
+	{ "i386", i386_call },
+	{ "x32", x32_call },
+	{ "tcp-connect", tcp_connect },
+	{ "tcp-fastopen", tcp_fastopen },
+	{ "udp-send", udp_send },
+	{ "tcp-ulp", tcp_ulp },
+	{ "sockopt", sockopt },
+	{ "own-server", own_server },
+	{ "loopback-ports", loopback_ports },
+	{ 0 },
 };

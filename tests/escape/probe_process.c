@@ -8,6 +8,7 @@
 #include <linux/keyctl.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
+#include <mqueue.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -17,10 +18,13 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/msg.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -38,6 +42,21 @@ static int ptrace_me(char *const *args)
 {
 	(void)args;
 	return outcome(ptrace(PTRACE_TRACEME, 0, 0, 0));
+}
+
+/* ptrace-child REQUEST: PTRACE_ATTACH 16, PTRACE_SEIZE 0x4206, on a child of one's own */
+static int ptrace_child(char *const *args)
+{
+	pid_t pid = fork();
+	int rc;
+
+	if (pid == 0) {
+		(void)pause();
+		_exit(0);
+	}
+	rc = outcome(syscall(SYS_ptrace, strtol(args[0], NULL, 0), pid, 0, 0));
+	(void)kill(pid, SIGKILL);
+	return rc;
 }
 
 static int vm_read(char *const *args)
@@ -68,6 +87,14 @@ static int pidfd(char *const *args)
 {
 	(void)args;
 	return outcome(syscall(SYS_pidfd_open, getpid(), 0));
+}
+
+static int pidfd_getfd(char *const *args)
+{
+	long fd = syscall(SYS_pidfd_open, getpid(), 0);
+
+	(void)args;
+	return fd < 0 ? errno : outcome(syscall(SYS_pidfd_getfd, fd, 0, 0));
 }
 
 static int robust_list(char *const *args)
@@ -159,9 +186,28 @@ static int call(char *const *args)
 }
 
 /* open-tree NUMBER: 428, or 467 with attributes */
-static int open_tree(char *const *args)
+static int raw_open_tree(char *const *args)
 {
 	return outcome(syscall(strtol(args[0], NULL, 0), AT_FDCWD, "/", O_CLOEXEC, NULL, 0));
+}
+
+static int change_root(char *const *args)
+{
+	return outcome(chroot(args[0]));
+}
+
+/* mount-tmpfs DIR: and away with it again */
+static int mount_tmpfs(char *const *args)
+{
+	if (mount("none", args[0], "tmpfs", 0, NULL) < 0)
+		return errno;
+	return outcome(umount2(args[0], MNT_DETACH));
+}
+
+static int open_fs(char *const *args)
+{
+	(void)args;
+	return outcome(syscall(SYS_fsopen, "tmpfs", 0));
 }
 
 static int keyring(char *const *args)
@@ -253,6 +299,20 @@ static int file_exec(char *const *args)
 	return rc;
 }
 
+/* tmpfile-exec DIR: a program in a file without a name */
+static int tmpfile_exec(char *const *args)
+{
+	char path[64];
+	int fd = open(args[0], O_TMPFILE | O_RDWR | O_CLOEXEC, 0700), again;
+
+	if (fd < 0 || copy_true(fd) < 0)
+		return errno;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, O_RDONLY | O_CLOEXEC); /* or execve says ETXTBSY */
+	(void)close(fd);
+	return again < 0 ? errno : exec_fd(again);
+}
+
 /* A filter that allows all, put in front: the stricter answer must win. */
 static int seccomp_weaken(char *const *args)
 {
@@ -305,6 +365,71 @@ static int shm(char *const *args)
 	if (id < 0)
 		return errno;
 	return strcmp(args[0], "remove") == 0 ? outcome(shmctl(id, IPC_RMID, NULL)) : 0;
+}
+
+/* ipc sem|msg|mq make|see|remove KEY: of the host's, by its key or name */
+static int ipc(char *const *args)
+{
+	bool make = strcmp(args[1], "make") == 0, remove = strcmp(args[1], "remove") == 0;
+	key_t key = (key_t)strtol(args[2], NULL, 0);
+	char name[32];
+	int id;
+
+	if (strcmp(args[0], "sem") == 0) {
+		id = semget(key, 1, make ? IPC_CREAT | 0600 : 0);
+		return outcome(id < 0 || !remove ? id : semctl(id, 0, IPC_RMID));
+	}
+	if (strcmp(args[0], "msg") == 0) {
+		id = msgget(key, make ? IPC_CREAT | 0600 : 0);
+		return outcome(id < 0 || !remove ? id : msgctl(id, IPC_RMID, NULL));
+	}
+	(void)snprintf(name, sizeof(name), "/escape-%d", key);
+	if (remove)
+		return outcome(mq_unlink(name));
+	return outcome(mq_open(name, make ? O_CREAT | O_RDWR : O_RDONLY, 0600, NULL));
+}
+
+/* affinity PID: to what it is */
+static int affinity(char *const *args)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return errno;
+	return outcome(sched_setaffinity(atoi(args[0]), sizeof(set), &set));
+}
+
+/* nice-user NICE: every process of this user that can be seen */
+static int nice_user(char *const *args)
+{
+	return outcome(setpriority(PRIO_USER, 0, atoi(args[0])));
+}
+
+/* The clock is not set: without a time only the right to set it is asked for. */
+static int set_time(char *const *args)
+{
+	(void)args;
+	return outcome(syscall(SYS_settimeofday, NULL, NULL));
+}
+
+/* does a program with the set-user-id bit get what the bit gives? */
+static int effective_uid(char *const *args)
+{
+	(void)args;
+	return geteuid() != getuid() ? 0 : EPERM;
+}
+
+/* exec PROGRAM [ARG]...: whether it ran and ended with 0; else what execve said */
+static int exec_path(char *const *args)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)execv(args[0], args);
+		_exit(errno);
+	}
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
 }
 
 /* prlimit PID: look at another process's limits */
@@ -372,10 +497,12 @@ static int heartbeat(char *const *args)
 const struct probe process_probes[] = {
 	{ "kill", kill_pid },
 	{ "ptrace", ptrace_me },
+	{ "ptrace-child", ptrace_child },
 	{ "vm-read", vm_read },
 	{ "vm-write", vm_write },
 	{ "kcmp", kcmp },
 	{ "pidfd", pidfd },
+	{ "pidfd-getfd", pidfd_getfd },
 	{ "robust-list", robust_list },
 	{ "move-pages", move_pages },
 	{ "migrate-pages", migrate_pages },
@@ -385,7 +512,10 @@ const struct probe process_probes[] = {
 	{ "clone3", raw_clone3 },
 	{ "setns", setns_self },
 	{ "call", call },
-	{ "open-tree", open_tree },
+	{ "open-tree", raw_open_tree },
+	{ "chroot", change_root },
+	{ "mount-tmpfs", mount_tmpfs },
+	{ "fsopen", open_fs },
 	{ "keyring", keyring },
 	{ "key-add", key_add },
 	{ "uffd", uffd },
@@ -393,10 +523,17 @@ const struct probe process_probes[] = {
 	{ "io-uring", io_uring },
 	{ "memfd-exec", memfd_exec },
 	{ "file-exec", file_exec },
+	{ "tmpfile-exec", tmpfile_exec },
+	{ "exec", exec_path },
 	{ "seccomp-weaken", seccomp_weaken },
 	{ "prctl", raw_prctl },
 	{ "status", status_is_confined },
 	{ "shm", shm },
+	{ "ipc", ipc },
+	{ "affinity", affinity },
+	{ "nice-user", nice_user },
+	{ "set-time", set_time },
+	{ "euid", effective_uid },
 	{ "prlimit", other_prlimit },
 	{ "core-limit", core_limit },
 	{ "ioctl", tty_ioctl },
