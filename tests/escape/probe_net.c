@@ -229,6 +229,17 @@ static int udp_send(char *const *args)
 	return outcome(sendto(fd, "escaped", 7, 0, (const struct sockaddr *)&to.sa, to.len));
 }
 
+/* A port of loopback dialled from that very port answers: TCP opens from both ends at once. */
+static bool to_itself(int fd)
+{
+	struct sockaddr_storage here = { 0 }, there = { 0 };
+	socklen_t n = sizeof(here), m = sizeof(there);
+
+	return getsockname(fd, (struct sockaddr *)&here, &n) == 0 &&
+	       getpeername(fd, (struct sockaddr *)&there, &m) == 0 && n == m &&
+	       memcmp(&here, &there, n) == 0;
+}
+
 /* loopback-ports ADDRESS PORT...: OK if anything but these ports answers on that loopback */
 static int loopback_ports(char *const *args)
 {
@@ -249,7 +260,7 @@ static int loopback_ports(char *const *args)
 		fd = tcp_socket_of(to.sa.ss_family);
 		if (fd < 0)
 			return errno;
-		if (connect(fd, (const struct sockaddr *)&to.sa, to.len) == 0) {
+		if (connect(fd, (const struct sockaddr *)&to.sa, to.len) == 0 && !to_itself(fd)) {
 			(void)fprintf(stderr, "port %d answers\n", n);
 			found++;
 		}

@@ -125,9 +125,9 @@ SOCKETS = [
     root("N-025", "sockopt 0 19", "EPERM"),
     root("N-025", "sockopt 1 33", "EPERM"),
     sure("N-026", "own-server", "OK"),
-    # 53 is the name server, 3128 the proxy. Another port would lead to something of somebody's.
-    sure("N-027", "loopback-ports 127.0.0.1 53 3128", "ECONNREFUSED"),
-    sure("N-029", "loopback-ports ::1 53 3128", "ECONNREFUSED"),
+    # 53 is the name server, 3128 the proxy, 3129 where captured connections go. Another port would lead to something of somebody's.
+    sure("N-027", "loopback-ports 127.0.0.1 53 3128 3129", "ECONNREFUSED"),
+    sure("N-029", "loopback-ports ::1 53 3128 3129", "ECONNREFUSED"),
     sure("N-029", "tcp-connect ::1 {tcp}", ANY),
     sure("N-029", "tcp-connect ::ffff:127.0.0.1 {tcp}", ANY),
     sure("N-029", "udp-send ::1 {udp}", ANY),
