@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/ask/memory.h"
 #include "cli/rules.h"
+#include "cli/suffixfile.h"
 #include "launcher/launcher.h"
 #include "policy/grant.h"
 #include "policy/lint.h"
@@ -164,6 +165,21 @@ static void on_lint(void *arg, const struct lint *warning)
 	printf("%s\n", warning->text);
 }
 
+static size_t lint(const struct policy *p)
+{
+	struct suffixes *suffixes = suffixfile_read();
+	size_t warnings;
+
+	if (!suffixes)
+		fprintf(stderr,
+			"sbx-net: no public suffix list in %s (Debian: publicsuffix); fewer "
+			"wildcards are warned of\n",
+			SUFFIXFILE_PATH);
+	warnings = lint_policy(p, suffixes, on_lint, NULL);
+	suffixes_free(suffixes);
+	return warnings;
+}
+
 /* Loads what the options and the FILEs say; the FILEs count as --policy. */
 static int check(struct run_options *o)
 {
@@ -178,7 +194,7 @@ static int check(struct run_options *o)
 		fprintf(stderr, "sbx-net: %s\n", err.msg);
 		status = EXIT_BROKEN;
 	} else {
-		warnings = lint_policy(l.rules.policy, on_lint, NULL);
+		warnings = lint(l.rules.policy);
 		printf("%zu allowed, %zu denied, %zu warning%s\n",
 		       policy_count(l.rules.policy, LIST_ALLOW),
 		       policy_count(l.rules.policy, LIST_DENY), warnings, warnings == 1 ? "" : "s");

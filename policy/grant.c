@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "policy/lint.h"
 #include "policy/pattern.h"
+#include "policy/suffix.h"
 
 /* An answer in the table. @rule: what a decision points to. */
 struct entry {
@@ -161,13 +162,13 @@ bool grants_find(const struct grants *g, const struct target *t, struct decision
 	return true;
 }
 
-bool grant_widen(const struct target *t, char out[GRANT_PATTERN_MAX])
+bool grant_widen(const struct target *t, struct suffixes *suffixes, char out[GRANT_PATTERN_MAX])
 {
 	const char *dot = strchr(t->host.s, '.');
 	char text[GRANT_PATTERN_MAX];
 	struct pattern p;
 
-	if (target_is_literal(t) || !dot || !strchr(dot + 1, '.') ||
+	if (target_is_literal(t) || !dot || suffix_is_shared(suffixes, dot + 1, NULL) ||
 	    lint_is_shared_hosting(dot + 1))
 		return false;
 	(void)snprintf(text, sizeof(text), "*%.*s:%u", HOSTNAME_MAX, dot, (unsigned)t->port);

@@ -52,6 +52,7 @@ struct grant {
 };
 
 struct grants;
+struct suffixes;
 
 /** typedef grant_clock - seconds since the epoch */
 typedef int64_t grant_clock(void);
@@ -87,9 +88,12 @@ bool grants_find(const struct grants *g, const struct target *t, struct decision
 
 /**
  * grant_widen() - "*.domain:port" around a name
- * Return: false for an address, a name without a parent, or a parent that is a public suffix.
+ * @suffixes: the public suffix list, or NULL, with which nothing is widened
+ *
+ * Return: false for an address, a name without a parent, or a parent below which not all names are
+ * the same people's.
  */
-bool grant_widen(const struct target *t, char out[GRANT_PATTERN_MAX]);
+bool grant_widen(const struct target *t, struct suffixes *suffixes, char out[GRANT_PATTERN_MAX]);
 
 /** grant_format() - as a line of JSON with its newline. Return: its length; 0 if it is too long. */
 size_t grant_format(const struct grant *grant, char out[GRANT_LINE_MAX]);

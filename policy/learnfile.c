@@ -9,6 +9,7 @@
 #include "base/xalloc.h"
 #include "policy/lint.h"
 #include "policy/policy.h"
+#include "policy/suffix.h"
 
 #define PATTERN_MAX (TARGET_TEXT_MAX + 2)
 
@@ -132,46 +133,41 @@ char *learnfile_merge(const char *old, const struct learnt *v, size_t n, size_t 
 	return out;
 }
 
-/* "co.uk", "com.au": a short label below a country's domain is a registry more often than not. */
-static bool is_registry(const char *domain)
-{
-	const char *dot = strchr(domain, '.');
-
-	return !dot || (dot - domain <= 3 && strlen(dot + 1) == 2);
-}
-
 /* The part behind the first label, where a wildcard may stand before it; or NULL. */
-static const char *parent_of(const struct target *t)
+static const char *parent_of(const struct target *t, struct suffixes *suffixes)
 {
 	const char *dot = target_is_literal(t) ? NULL : strchr(t->host.s, '.');
 
-	if (!dot || is_registry(dot + 1) || lint_is_shared_hosting(dot + 1))
+	if (!dot || suffix_is_shared(suffixes, dot + 1, NULL) || lint_is_shared_hosting(dot + 1))
 		return NULL;
 	return dot + 1;
 }
 
-static bool are_siblings(const struct learnt *a, const struct learnt *b)
+/* One who has a @parent, and another. */
+static bool are_siblings(const struct learnt *a, const char *parent, const struct learnt *b)
 {
-	const char *p = parent_of(&a->target), *q = parent_of(&b->target);
+	const char *dot = target_is_literal(&b->target) ? NULL : strchr(b->target.host.s, '.');
 
-	return p && q && a->target.port == b->target.port && strcmp(p, q) == 0;
+	return dot && a->target.port == b->target.port && strcmp(parent, dot + 1) == 0;
 }
 
-void learnfile_propose(const struct learnt *v, size_t n, learnfile_propose_cb *cb, void *arg)
+void learnfile_propose(const struct learnt *v, size_t n, struct suffixes *suffixes,
+		       learnfile_propose_cb *cb, void *arg)
 {
 	for (size_t i = 0; i < n; i++) {
+		const char *parent = parent_of(&v[i].target, suffixes);
 		size_t before = 0, count = 0;
 		char pattern[PATTERN_MAX];
 
-		for (size_t k = 0; k < n; k++) {
-			if (!are_siblings(&v[i], &v[k]))
+		for (size_t k = 0; parent && k < n; k++) {
+			if (!are_siblings(&v[i], parent, &v[k]))
 				continue;
 			count++;
 			before += k < i;
 		}
 		if (before > 0 || count < LEARNFILE_SIBLINGS)
 			continue;
-		(void)snprintf(pattern, sizeof(pattern), "*.%s:%u", parent_of(&v[i].target),
+		(void)snprintf(pattern, sizeof(pattern), "*.%s:%u", parent,
 			       (unsigned)v[i].target.port);
 		cb(arg, pattern, count);
 	}

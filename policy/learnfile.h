@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "policy/target.h"
 
+struct suffixes;
+
 /**
  * struct learnt - one target that was needed
  * @is_private: its name led to a private address
@@ -42,8 +44,10 @@ typedef void learnfile_propose_cb(void *arg, const char *pattern, size_t count);
 
 /**
  * learnfile_propose() - wildcards that may be meant: several siblings at one port, below a parent
- *                       where not just anybody gets a name
+ *                       below which all names are the same people's
+ * @suffixes: the public suffix list; NULL: nothing is proposed
  */
-void learnfile_propose(const struct learnt *v, size_t n, learnfile_propose_cb *cb, void *arg);
+void learnfile_propose(const struct learnt *v, size_t n, struct suffixes *suffixes,
+		       learnfile_propose_cb *cb, void *arg);
 
 #endif

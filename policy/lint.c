@@ -10,6 +10,7 @@
 #include "policy/lint_tables.h"
 #include "policy/pattern.h"
 #include "policy/ruleset.h"
+#include "policy/suffix.h"
 
 #define PIECE_MAX	300 /* of a file name or an entry, in a warning */
 #define PORTS_TRIED_MAX 64  /* ports of an entry that are looked up one by one */
@@ -34,6 +35,7 @@ static_assert(ARRAY_SIZE(kind_name) == LINT_NUM_KINDS, "one name a kind");
 /* The walk over one list. */
 struct linter {
 	const struct policy *policy;
+	struct suffixes *suffixes;
 	enum list list;
 	lint_cb *cb;
 	void *ctx;
@@ -162,16 +164,20 @@ static bool is_denied(const struct policy *policy, const char *name)
 /* A wildcard above or at the hosting domain; one tenant's own names below it are fine. */
 static void check_shared_hosting(struct linter *l, const struct pattern *p, const struct rule *rule)
 {
-	for (size_t i = 0; is_wildcard(p) && i < ARRAY_SIZE(shared_hosting); i++) {
-		const char *name = shared_hosting[i];
+	char suffix[HOSTNAME_MAX + 1];
+	const char *found = NULL;
 
-		if (!is_under(name, p->host.s))
-			continue;
+	if (!is_wildcard(p))
+		return;
+	if (l->suffixes && suffix_is_shared(l->suffixes, p->host.s, suffix) && *suffix)
+		found = suffix;
+	for (size_t i = 0; !found && i < ARRAY_SIZE(shared_hosting); i++)
+		if (is_under(shared_hosting[i], p->host.s))
+			found = shared_hosting[i];
+	if (found)
 		warn(l, LINT_SHARED_HOSTING, rule,
 		     "allows names that anybody can get below %s; write the hosts that are meant",
-		     name);
-		return;
-	}
+		     found);
 }
 
 static void check_relay(struct linter *l, const struct pattern *p, const struct rule *rule)
@@ -277,10 +283,10 @@ static bool check_duplicate(void *ctx, const struct pattern *p, const struct rul
 	return true;
 }
 
-size_t lint_policy(const struct policy *p, lint_cb *cb, void *ctx)
+size_t lint_policy(const struct policy *p, struct suffixes *suffixes, lint_cb *cb, void *ctx)
 {
 	static const enum list list[] = { LIST_DENY, LIST_ALLOW, LIST_ONLY, LIST_PRIVATE };
-	struct linter l = { .policy = p, .cb = cb, .ctx = ctx };
+	struct linter l = { .policy = p, .suffixes = suffixes, .cb = cb, .ctx = ctx };
 
 	for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
 		l.list = list[i];

@@ -10,6 +10,8 @@
 
 #include "policy/policy.h"
 
+struct suffixes;
+
 #define LINT_TEXT_MAX 1024
 
 /** enum lint_kind - lint_kind_name() gives the stable word */
@@ -46,16 +48,17 @@ typedef void lint_cb(void *ctx, const struct lint *warning);
 
 /**
  * lint_policy() - look at every entry
+ * @suffixes: the public suffix list, or NULL to know only the names of lint_tables.h
  * @cb: called for each warning, list by list in the order of the entries
  *
  * Return: how many warnings.
  */
-size_t lint_policy(const struct policy *p, lint_cb *cb, void *ctx);
+size_t lint_policy(const struct policy *p, struct suffixes *suffixes, lint_cb *cb, void *ctx);
 
 /** lint_kind_name() - "duplicate", "shadowed", "never", ... */
 const char *lint_kind_name(enum lint_kind kind);
 
-/** lint_is_shared_hosting() - whether anybody can get a name right below @domain (canonical). */
+/** lint_is_shared_hosting() - the names that the public suffix list does not have. */
 bool lint_is_shared_hosting(const char *domain);
 
 #endif

@@ -177,13 +177,14 @@ void prompt_cancel(struct prompt *p, struct prompt_waiter *w)
 		p->cfg.changed(p->cfg.arg, q);
 }
 
-static bool is_valid(const struct prompt_question *q, const struct prompt_answer *a)
+static bool is_valid(const struct prompt *p, const struct prompt_question *q,
+		     const struct prompt_answer *a)
 {
 	char wide[GRANT_PATTERN_MAX];
 
 	if (a->scope == PROMPT_DURATION && (a->seconds == 0 || a->seconds > PROMPT_DURATION_MAX))
 		return false;
-	return !a->widen || grant_widen(&q->target, wide);
+	return !a->widen || grant_widen(&q->target, p->cfg.suffixes, wide);
 }
 
 bool prompt_answer(struct prompt *p, uint64_t id, const struct prompt_answer *answer)
@@ -195,7 +196,7 @@ bool prompt_answer(struct prompt *p, uint64_t id, const struct prompt_answer *an
 		.by = answer->by,
 	};
 
-	if (!q || !is_valid(q, answer))
+	if (!q || !is_valid(p, q, answer))
 		return false;
 	close_question(p, q, PROMPT_ANSWERED, answer, &d);
 	return true;

@@ -25,6 +25,7 @@
 #define PROMPT_DURATION_MAX (366 * 86400u) /* seconds of "for a while" */
 
 struct prompt;
+struct suffixes;
 struct prompt_question;
 struct prompt_waiter;
 
@@ -65,6 +66,7 @@ enum prompt_end {
 /**
  * struct prompt_config - whom a queue talks to
  * @timeout_ms: of a question
+ * @suffixes: for answers that are widened; NULL: none is
  * @soon: call prompt_run() from the loop, soon
  * @opened: there is a new question
  * @changed: another number waits for it
@@ -72,6 +74,7 @@ enum prompt_end {
  */
 struct prompt_config {
 	uint64_t timeout_ms;
+	struct suffixes *suffixes;
 	void (*soon)(void *arg);
 	void (*opened)(void *arg, struct prompt_question *q);
 	void (*changed)(void *arg, struct prompt_question *q);

@@ -33,9 +33,11 @@
 #include "cli/ask/memory.h"
 #include "cli/ask/prompt_tty.h"
 #include "cli/statedir.h"
+#include "cli/suffixfile.h"
 #include "launcher/pty.h"
 #include "policy/lookalike.h"
 #include "policy/pattern.h"
+#include "policy/suffix.h"
 #include "proxy/audit.h"
 
 #define ANNOUNCE_MS 300 /* a question is not held back longer for want of a program's name */
@@ -56,7 +58,8 @@ struct asking {
 	const struct run_options *options;
 	char *cwd, *command, *project;
 	struct grants *grants;
-	enum ask_who who; /* ASK_NEVER: nobody */
+	struct suffixes *suffixes; /* for wider answers; NULL: none */
+	enum ask_who who;	   /* ASK_NEVER: nobody */
 	char *paths[PATHS_MAX];
 	size_t npaths;
 	char *file;
@@ -173,6 +176,8 @@ struct asking *asking_new(const struct run_options *o, const char *cwd, struct e
 		return NULL;
 	}
 	prepare_paths(a);
+	if (a->who != ASK_NEVER)
+		a->suffixes = suffixfile_read();
 	return a;
 }
 
@@ -196,6 +201,7 @@ void asking_free(struct asking *a)
 	}
 	prompt_free(a->prompt);
 	helper_free(a->helper);
+	suffixes_free(a->suffixes);
 	grants_free(a->grants);
 	for (size_t i = 0; i < a->npaths; i++)
 		free(a->paths[i]);
@@ -261,7 +267,7 @@ static void fill(struct asking *a, struct item *item, const struct prompt_questi
 	q->id = prompt_id(pq);
 	(void)target_format(t, q->target);
 	(void)snprintf(q->via, sizeof(q->via), "%s", target_via_name(t->via));
-	if (!grant_widen(t, q->wide))
+	if (!grant_widen(t, a->suffixes, q->wide))
 		q->wide[0] = '\0';
 	(void)snprintf(q->mark, sizeof(q->mark), "%s", mark_of(a, t));
 	(void)snprintf(q->command, sizeof(q->command), "%s", a->command);
@@ -627,6 +633,7 @@ int asking_open(struct asking *a, const struct asking_host *host, struct error *
 	};
 	const struct prompt_config cfg = {
 		.timeout_ms = (uint64_t)a->options->ask_timeout * 1000,
+		.suffixes = a->suffixes,
 		.soon = soon,
 		.opened = opened,
 		.changed = changed,

@@ -169,7 +169,7 @@ static void act(struct model *m, unsigned what, unsigned who)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct model *m = calloc(1, sizeof(*m));
-	struct prompt_config cfg = { TIMEOUT, soon, opened, changed, closed, m };
+	struct prompt_config cfg = { TIMEOUT, NULL, soon, opened, changed, closed, m };
 
 	assert(m);
 	m->p = prompt_new(&cfg);

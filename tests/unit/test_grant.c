@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "policy/grant.h"
+#include "tests/support/suffixlist.h"
 
 static int64_t clock_now = 1000;
 
@@ -208,7 +209,7 @@ static void test_widening(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct target t = target(rows[i].target);
 
-		assert_int_equal(grant_widen(&t, wide), rows[i].wide != NULL);
+		assert_int_equal(grant_widen(&t, suffixlist, wide), rows[i].wide != NULL);
 		if (rows[i].wide)
 			assert_string_equal(wide, rows[i].wide);
 	}
@@ -337,5 +338,5 @@ int main(void)
 		cmocka_unit_test(test_policy_hears_answers_last),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, suffixlist_setup, suffixlist_teardown);
 }

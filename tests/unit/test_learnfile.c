@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "policy/learnfile.h"
+#include "tests/support/suffixlist.h"
 
 #define DAY 86400
 
@@ -133,9 +134,11 @@ static void test_wildcards_need_siblings_and_a_parent_of_their_own(void **state)
 	char text[512] = "";
 
 	(void)state;
-	learnfile_propose(v, 13, collect, text);
+	learnfile_propose(v, 13, suffixlist, collect, text);
 	assert_string_equal(text, "");
-	learnfile_propose(v, 14, collect, text);
+	learnfile_propose(v, 14, NULL, collect, text);
+	assert_string_equal(text, "");
+	learnfile_propose(v, 14, suffixlist, collect, text);
 	assert_string_equal(text, "*.cdn.example:443=3 ");
 }
 
@@ -149,5 +152,5 @@ int main(void)
 		cmocka_unit_test(test_wildcards_need_siblings_and_a_parent_of_their_own),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, suffixlist_setup, suffixlist_teardown);
 }

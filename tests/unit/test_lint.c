@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "tests/support/suffixlist.h"
 
 struct seen {
 	unsigned count[LINT_NUM_KINDS];
@@ -43,7 +44,7 @@ static unsigned count(enum lint_kind kind, const char *allow, const char *deny, 
 	add(p, LIST_ALLOW, allow, 3);
 	if (deny)
 		add(p, LIST_DENY, deny, 9);
-	n = lint_policy(p, see, &s);
+	n = lint_policy(p, suffixlist, see, &s);
 	for (size_t i = 0; i < LINT_NUM_KINDS; i++)
 		sum += s.count[i];
 	assert_int_equal(n, sum);
@@ -117,15 +118,15 @@ static void test_duplicate(void **state)
 	(void)state;
 	add(p, LIST_ALLOW, "a.example", 1);
 	add(p, LIST_ALLOW, "a.example:443", 2);
-	assert_int_equal(lint_policy(p, see, &s), 0);
+	assert_int_equal(lint_policy(p, suffixlist, see, &s), 0);
 	add(p, LIST_ALLOW, "A.Example.", 3);
-	assert_int_equal(lint_policy(p, see, &s), 1);
+	assert_int_equal(lint_policy(p, suffixlist, see, &s), 1);
 	assert_int_equal(s.count[LINT_DUPLICATE], 1);
 	assert_string_equal(s.last, "f.json:3: \"a.example\" stands on the list already");
 	/* the entry that only brings the reason is no duplicate */
 	add(p, LIST_DENY, "d.example", 4);
 	assert_int_equal(policy_add(p, LIST_DENY, "d.example", "f.json", 5, "why", &err), 0);
-	assert_int_equal(lint_policy(p, see, &s), 1);
+	assert_int_equal(lint_policy(p, suffixlist, see, &s), 1);
 	policy_free(p);
 }
 
@@ -161,6 +162,8 @@ static void test_known_names(void **state)
 		{ "*.github.io", NULL, true },	 { "**.github.io:443", NULL, true },
 		{ "*.azure.com", NULL, true },	 { "*.me.github.io", NULL, false },
 		{ "me.github.io", NULL, false }, { "*.mygithub.io", NULL, false },
+		{ "*.kawasaki.jp", NULL, true }, { "*.fastly.net", NULL, true },
+		{ "*.corp", NULL, false },	 { "*.shop.co.uk", NULL, false },
 	};
 	static const struct row relay[] = {
 		{ "translate.google.com", NULL, true },
@@ -206,7 +209,7 @@ static void test_metadata_and_never(void **state)
 	check(LINT_NEVER, never, ARRAY_SIZE(never));
 	add(p, LIST_ALLOW, "metadata.google.internal", 1);
 	add(p, LIST_ALLOW, "169.254.169.254", 2);
-	(void)lint_policy(p, see, &s);
+	(void)lint_policy(p, suffixlist, see, &s);
 	assert_int_equal(s.count[LINT_NEVER], 0);
 	policy_free(p);
 }
@@ -227,11 +230,11 @@ static void test_deny_entries_are_left_alone(void **state)
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(entry); i++)
 		add(p, LIST_DENY, entry[i], i);
-	assert_int_equal(lint_policy(p, see, &s), 0);
+	assert_int_equal(lint_policy(p, suffixlist, see, &s), 0);
 	add(p, LIST_PRIVATE, "*", 1);
-	assert_int_equal(lint_policy(p, see, &s), 0);
+	assert_int_equal(lint_policy(p, suffixlist, see, &s), 0);
 	add(p, LIST_ONLY, "pastebin.com", 1);
-	assert_true(lint_policy(p, see, &s) > 0);
+	assert_true(lint_policy(p, suffixlist, see, &s) > 0);
 	policy_free(p);
 }
 
@@ -245,7 +248,7 @@ static void test_text_is_escaped(void **state)
 	(void)state;
 	memset(longer, 0x1b, sizeof(longer) - 1);
 	assert_int_equal(policy_add(p, LIST_ALLOW, "*", longer, 1, NULL, &err), 0);
-	assert_int_equal(lint_policy(p, see, &s), 1);
+	assert_int_equal(lint_policy(p, suffixlist, see, &s), 1);
 	for (const char *c = s.last; *c; c++)
 		assert_true(*c >= ' ' && *c <= '~');
 	policy_free(p);
@@ -271,5 +274,5 @@ int main(void)
 		cmocka_unit_test(test_kind_names),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, suffixlist_setup, suffixlist_teardown);
 }

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "policy/prompt.h"
+#include "tests/support/suffixlist.h"
 
 #define TIMEOUT 60000
 
@@ -65,6 +66,7 @@ static void closed(void *arg, struct prompt_question *q, enum prompt_end end,
 static void start(struct world *w)
 {
 	const struct prompt_config cfg = {
+		.suffixes = suffixlist,
 		.timeout_ms = TIMEOUT,
 		.soon = soon,
 		.opened = opened,
@@ -356,5 +358,5 @@ int main(void)
 		cmocka_unit_test(test_durations),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, suffixlist_setup, suffixlist_teardown);
 }
