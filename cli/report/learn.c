@@ -6,19 +6,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/statedir.h"
+#include "cli/suffixfile.h"
 #include "policy/learnfile.h"
 #include "policy/settings.h"
+#include "policy/suffix.h"
+
+#define LOCK_TRIES 10
 
 struct learn {
 	char *file, *dir, *name;
 	int fd, lock; /* of the directory, and of the file as it was, whose lock is ours */
+	bool made;    /* that file is ours, and empty */
 	char *old;
+	struct suffixes *suffixes;
 };
 
 static void warn(void *arg, const char *file, unsigned line, const char *text)
@@ -43,11 +50,13 @@ static int read_old(struct learn *l, struct error *err)
 	size_t len;
 
 	l->old = statedir_read(l->fd, l->name, SETTINGS_FILE_MAX, &len, &failed);
-	if (l->old)
+	if (!l->old)
+		return error_set(err, failed.code, "cannot read '%s'", l->file);
+	if (len > 0)
 		return check(l, len, err);
-	if (failed.code == ENOENT)
-		return 0;
-	return error_set(err, failed.code, "cannot read '%s'", l->file);
+	free(l->old); /* as good as none */
+	l->old = NULL;
+	return 0;
 }
 
 static int open_dir(struct learn *l, struct error *err)
@@ -57,10 +66,45 @@ static int open_dir(struct learn *l, struct error *err)
 	l->fd = open(l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (l->fd < 0 || faccessat(l->fd, ".", W_OK, AT_EACCESS) < 0)
 		return error_set(err, errno, "cannot write in '%s'", l->dir);
-	l->lock = openat(l->fd, l->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (l->lock >= 0 && flock(l->lock, LOCK_EX | LOCK_NB) < 0)
-		return error_set(err, errno, "another run learns in '%s'", l->file);
 	return 0;
+}
+
+/* Whether what we have locked is what the name leads to. */
+static bool is_current(const struct learn *l)
+{
+	struct stat ours, named;
+
+	return fstat(l->lock, &ours) == 0 &&
+	       fstatat(l->fd, l->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
+/*
+ * The file is made if it is missing, empty, so that there is something to lock: of two runs that
+ * are the first to learn there, one would else lose what the other wrote. A run that ends puts
+ * another file in its place, and whoever waited for this one has locked the wrong one: once more.
+ */
+static int lock_file(struct learn *l, struct error *err)
+{
+	const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		cleanup_close(&l->lock);
+		l->lock = openat(l->fd, l->name, flags | O_CREAT | O_EXCL, 0666);
+		l->made = l->lock >= 0;
+		if (l->lock < 0 && errno == EEXIST)
+			l->lock = openat(l->fd, l->name, flags);
+		if (l->lock < 0 && errno == ENOENT)
+			continue;
+		if (l->lock < 0)
+			return error_set(err, errno, "cannot open '%s'", l->file);
+		if (flock(l->lock, LOCK_EX | LOCK_NB) < 0)
+			break;
+		if (is_current(l))
+			return 0;
+	}
+	l->made = false;
+	return error_set(err, 0, "another run learns in '%s'", l->file);
 }
 
 struct learn *learn_new(const char *file, struct error *err)
@@ -77,11 +121,12 @@ struct learn *learn_new(const char *file, struct error *err)
 	l->dir = realpath(parent, NULL);
 	if (!l->dir)
 		l->dir = xstrdup(parent);
-	if (open_dir(l, err) < 0 || read_old(l, err) < 0) {
+	if (open_dir(l, err) < 0 || lock_file(l, err) < 0 || read_old(l, err) < 0) {
 		(void)error_wrap(err, "--learn");
 		learn_free(l);
 		return NULL;
 	}
+	l->suffixes = suffixfile_read();
 	return l;
 }
 
@@ -89,12 +134,15 @@ void learn_free(struct learn *l)
 {
 	if (!l)
 		return;
+	if (l->made && is_current(l)) /* nothing was learnt */
+		(void)unlinkat(l->fd, l->name, 0);
 	cleanup_close(&l->fd);
 	cleanup_close(&l->lock);
 	free(l->file);
 	free(l->dir);
 	free(l->name);
 	free(l->old);
+	suffixes_free(l->suffixes);
 	free(l);
 }
 
@@ -172,6 +220,6 @@ int learn_save(const struct learn *l, const struct tally *t, struct error *err)
 	if (tally_sums(t)->left_out)
 		(void)fprintf(stderr, "sbx-net: more than %d targets; not all were learnt\n",
 			      TALLY_MAX);
-	learnfile_propose(v, n, propose, (void *)(uintptr_t)l);
+	learnfile_propose(v, n, l->suffixes, propose, (void *)(uintptr_t)l);
 	return 0;
 }

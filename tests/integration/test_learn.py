@@ -2,6 +2,7 @@
 """--learn writes the smallest policy that suffices; --locked keeps a run to it."""
 import json
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
@@ -92,6 +93,39 @@ echo '{"network": {"allowedDomains": ["*"]}}' >own.json; ls -a; test -s own.json
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(path, encoding="utf-8") as f:
             self.assertEqual(json.load(f)["network"]["allowedDomains"], [])
+
+    def test_the_first_two_runs_at_once(self):
+        """There is no file yet that one of them could hold."""
+        held = os.path.join(self.w.ws, "hold")
+        open(held, "w", encoding="utf-8").close()
+        one = self.w.popen([self.w.sbx, "run", "--no-config", "--learn", self.file, "--", "sh", "-c",
+                            "echo up; while [ -e hold ]; do sleep 0.05; done; "
+                            "curl -sS -o /dev/null http://good.example/"],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.w.ws)
+        self.assertEqual(one.stdout.readline(), "up\n")
+        two = self.w.sbx_run(["--learn", self.file], ["touch", "ran"], cwd=self.w.ws)
+        self.assertEqual(two.returncode, 125)
+        self.assertIn("another run learns in", two.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.w.ws, "ran")))
+        os.unlink(held)
+        _, err = one.communicate(timeout=20)
+        self.assertEqual(one.returncode, 0, err)
+        self.assertEqual(self.allowed(), ["good.example:80"])
+        two = self.w.sbx_run(["--learn", self.file],
+                             ["curl", "-sS", "-o", "/dev/null", "http://www.example/"])
+        self.assertEqual(two.returncode, 0, two.stderr)
+        self.assertEqual(self.allowed(), ["good.example:80", "www.example:80"])
+
+    def test_nothing_is_left_of_a_run_that_did_not_start(self):
+        done = self.w.sbx_run(["--learn", self.file, "--publish", "1=1"], ["true"])
+        self.assertEqual(done.returncode, 125, done.stderr)
+        self.assertFalse(os.path.exists(self.file))
+        open(self.file, "w", encoding="utf-8").close()  # an empty file is the user's
+        done = self.w.sbx_run(["--learn", self.file, "--publish", "1=1"], ["true"])
+        self.assertEqual(done.returncode, 125, done.stderr)
+        self.assertTrue(os.path.exists(self.file))
+        done = self.w.sbx_run(["--learn", self.file], ["true"])
+        self.assertEqual((done.returncode, self.allowed()), (0, []))
 
     def test_a_broken_or_foreign_file_stops_the_start(self):
         for text in ("{", "[]", '{"sandbox": {}}', '{"network": {"allowedDomains": "x"}}'):
