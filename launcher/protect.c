@@ -135,12 +135,24 @@ static int make_dir(int dir, const char *name)
 	return 0;
 }
 
+/* Takes away again what could not be finished. Return: -1, with the errno of that. */
+static int unmake(int dir, const char *name, int flags)
+{
+	int saved = errno;
+
+	(void)unlinkat(dir, name, flags);
+	errno = saved;
+	return -1;
+}
+
 static int make_file(int dir, const char *name, const char *content)
 {
 	CLEANUP_CLOSE int fd =
 		openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, PLACEHOLDER_MODE);
 
-	return fd < 0 ? -1 : fd_write_all(fd, content, strlen(content));
+	if (fd < 0)
+		return -1;
+	return fd_write_all(fd, content, strlen(content)) < 0 ? unmake(dir, name, 0) : 0;
 }
 
 /* Keeps in mind what is to be removed; @st of what we made, NULL of what we found. */
@@ -172,7 +184,7 @@ static int settle(struct protect *p, int dir, const char *name, const char *cont
 	if ((content ? make_file(dir, name, content) : make_dir(dir, name)) < 0)
 		return errno == EEXIST ? 0 : -1;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -1;
+		return unmake(dir, name, content ? 0 : AT_REMOVEDIR);
 	remember(p, dir, name, content, &st);
 	return 0;
 }
@@ -500,7 +512,7 @@ static int walk_make(struct walk *w, int dir, const char *name)
 	if (mkdirat(dir, name, OWN_DIR) < 0)
 		return errno == EEXIST ? 0 : -1;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return -1;
+		return unmake(dir, name, AT_REMOVEDIR);
 	remember(w->p, dir, name, NULL, &st);
 	return 0;
 }
