@@ -16,8 +16,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/layers.h"
+#include "cli/pathglob.h"
 #include "cli/privsock.h"
 #include "cli/selfpath.h"
 #include "cli/statedir.h"
@@ -59,24 +61,68 @@ static char *absolute(const char *path, struct error *err)
 	return strcmp(path, ".") == 0 ? xstrdup(here) : xasprintf("%s/%s", here, path);
 }
 
+/* A list that grows. */
+struct paths {
+	struct confine *c;
+	const char **v;
+	size_t n;
+};
+
+static void paths_add(struct paths *p, const char *path)
+{
+	if (p->n % 64 == 0)
+		p->v = xreallocarray(p->v, p->n + 65, sizeof(*p->v));
+	p->v[p->n++] = path;
+	p->v[p->n] = NULL;
+}
+
+static void on_match(void *arg, const char *path)
+{
+	struct paths *p = arg;
+
+	paths_add(p, keep(p->c, xstrdup(path)));
+}
+
+/* An entry of the settings; a pattern in a deny list is all that matches, and itself if it exists. */
+static int add_entry(struct paths *p, enum settings_list_id id, const char *path, struct error *err)
+{
+	bool denies = id == SETTINGS_DENY_READ || id == SETTINGS_DENY_WRITE;
+
+	if (!denies || !pathglob_is(path)) {
+		paths_add(p, path);
+		return 0;
+	}
+	if (access(path, F_OK) == 0)
+		paths_add(p, path);
+	return pathglob_expand(path, on_match, p, err);
+}
+
 /* Values of the command line and of the settings files, in one list. */
 static int add_paths(struct confine *c, const struct option_strings *s, struct layers *layers,
 		     enum settings_list_id id, struct path_list *out, struct error *err)
 {
 	size_t n;
 	const char *const *from = layers_list(layers, id, &n);
-	const char **v = new_list(c, s->n + n);
+	struct paths p = { .c = c };
+	int rc = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
 		char *path = absolute(s->v[i], err);
 
-		if (!path)
+		if (!path) {
+			free(p.v);
 			return -1;
-		v[i] = keep(c, path);
+		}
+		paths_add(&p, keep(c, path));
 	}
-	for (size_t i = 0; i < n; i++)
-		v[s->n + i] = from[i];
-	*out = (struct path_list){ .v = v, .n = s->n + n };
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		rc = add_entry(&p, id, from[i], err);
+	if (rc < 0) {
+		free(p.v);
+		return -1;
+	}
+	c->lists[c->nlists++] = p.v;
+	*out = (struct path_list){ .v = p.v, .n = p.n };
 	return 0;
 }
 
@@ -136,12 +182,26 @@ static int add_private(struct confine *c, const struct run_options *o, const cha
 
 enum fs_mode confine_mode(const struct run_options *o, const struct layers *layers)
 {
-	return layers_flag(layers, SETTINGS_FS_DISABLED) == SETTINGS_YES ? FS_OFF : o->fs;
+	const char *managed = layers_managed_files(layers);
+
+	if (layers_flag(layers, SETTINGS_FS_DISABLED) == SETTINGS_YES)
+		return FS_OFF;
+	if (o->fs != FS_OFF || !managed)
+		return o->fs;
+	log_warn("--fs off has no effect: %s confines files", managed);
+	return FS_WORKSPACE;
 }
 
 static bool unix_sockets(const struct run_options *o, struct layers *layers)
 {
 	size_t n;
+
+	if (layers_managed_flag(layers, SETTINGS_ALL_UNIX_SOCKETS) == SETTINGS_NO) {
+		if (o->allow_unix_sockets)
+			log_warn("--allow-unix-sockets has no effect: the managed settings file "
+				 "refuses them");
+		return false;
+	}
 
 	(void)layers_list(layers, SETTINGS_UNIX_SOCKETS, &n);
 	return o->allow_unix_sockets || n > 0 ||

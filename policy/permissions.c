@@ -26,6 +26,8 @@ static enum permission host_rule(const char *arg, bool deny, enum settings_list_
 {
 	static const char prefix[] = "domain:";
 
+	if (deny && strcmp(arg, "*") == 0)
+		arg = "domain:*";
 	if (strncmp(arg, prefix, sizeof(prefix) - 1) != 0 || !arg[sizeof(prefix) - 1])
 		return refuse(deny);
 	*list = deny ? SETTINGS_DENIED_DOMAINS : SETTINGS_ALLOWED_DOMAINS;
@@ -41,7 +43,9 @@ static enum permission path_rule(const char *arg, bool deny, enum settings_list_
 
 	if (len >= 3 && strcmp(path + len - 3, "/**") == 0)
 		path[len -= 3] = '\0';
-	if (len == 0 || strpbrk(path, "*?[{"))
+	/* What is denied may be a pattern (cli/pathglob.h), but not everything there is. */
+	if (len == 0 || strchr("!{", path[0]) || strpbrk(path, "{") ||
+	    (strpbrk(path, "*?[") && (!deny || strspn(path, "*./") == len)))
 		return refuse(deny);
 	*list = id;
 	if (strncmp(path, "//", 2) == 0)
@@ -59,6 +63,7 @@ enum permission permission_parse(const char *rule, bool deny, enum settings_list
 	CLEANUP_FREE char *host = argument(rule, "WebFetch");
 	CLEANUP_FREE char *read = argument(rule, "Read");
 	CLEANUP_FREE char *edit = argument(rule, "Edit");
+	CLEANUP_FREE char *write = argument(rule, "Write");
 
 	if (host)
 		return host_rule(host, deny, list, value);
@@ -69,7 +74,11 @@ enum permission permission_parse(const char *rule, bool deny, enum settings_list
 	if (edit)
 		return path_rule(edit, deny, deny ? SETTINGS_DENY_WRITE : SETTINGS_ALLOW_WRITE,
 				 list, value);
+	if (write && deny)
+		return path_rule(write, deny, SETTINGS_DENY_WRITE, list, value);
 	/* The bare name of a tool means every use of it. */
+	if (!deny && strcmp(rule, "WebFetch") == 0)
+		return PERMISSION_LOOSE;
 	if (deny && strcmp(rule, "WebFetch") == 0) {
 		*list = SETTINGS_DENIED_DOMAINS;
 		*value = xstrdup("*");

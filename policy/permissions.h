@@ -27,9 +27,9 @@ enum permission {
  * @list: which list it joins
  * @value: the entry, which the caller frees
  *
- * A path ends in at most one "/" "**"; any other glob cannot be expressed. "//x" is absolute,
- * "~/x" in the home directory, anything else relative to the project.
-
+ * "/" "**" at the end of a path is the directory. Other wildcards are taken over where they deny
+ * (cli/pathglob.h), and cannot be expressed where they allow. "//x" is absolute, "~/x" in the home
+ * directory, anything else relative to the project.
  */
 enum permission permission_parse(const char *rule, bool deny, enum settings_list_id *list,
 				 char **value);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "base/xalloc.h"
 #include "policy/settings.h"
 
 /* The last warning, and how many there were. */
@@ -133,8 +134,38 @@ static void test_parse_refuses_a_deny_rule_that_it_cannot_enforce(void **state)
 	struct settings *s;
 
 	(void)state;
-	assert_null(parse("{\"permissions\": {\"deny\": [\"Read(./secrets/*.key)\"]}}", "s", &err));
-	assert_non_null(strstr(err.msg, "cannot be enforced"));
+	static const char *const rules[] = { "Read(*)",	      "Read(**)",    "Edit(**)",
+					     "Read(*.{a,b})", "Read(!x)",    "Read()",
+					     "Edit()",	      "WebFetch(x)", "WebFetch(domain:)" };
+	static const char *const patterns[] = { "Read(./secrets/*.key)", "Read(**/.env)",
+						"Read(~/.ssh/id_*)", "Edit(src/[ab].c)",
+						"Write(//etc/*.conf)" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		CLEANUP_FREE char *text =
+			xasprintf("{\"permissions\": {\"deny\": [\"%s\"]}}", rules[i]);
+
+		assert_null(parse(text, "s", &err));
+		assert_non_null(strstr(err.msg, "cannot be enforced"));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
+		CLEANUP_FREE char *text =
+			xasprintf("{\"permissions\": {\"deny\": [\"%s\"]}}", patterns[i]);
+
+		s = parse(text, "s", &err);
+		assert_non_null(s);
+		assert_int_equal(s->list[SETTINGS_DENY_READ].n + s->list[SETTINGS_DENY_WRITE].n, 1);
+		assert_int_equal(warnings, 0);
+		settings_free(s);
+	}
+	/* every host, and a bare tool that would allow every host */
+	s = parse("{\"permissions\": {\"deny\": [\"WebFetch(*)\"], \"allow\": [\"WebFetch\"]}}",
+		  "s", &err);
+	assert_non_null(s);
+	assert_string_equal(s->list[SETTINGS_DENIED_DOMAINS].v[0].text, "*");
+	assert_int_equal(s->list[SETTINGS_ALLOWED_DOMAINS].n, 0);
+	assert_int_equal(warnings, 1);
+	settings_free(s);
 	/* its twin without the glob is taken, and a glob that allows is only warned of */
 	s = parse("{\"permissions\": {\"deny\": [\"Read(./secrets)\"],"
 		  "\"allow\": [\"Edit(*.c)\"]}}",
