@@ -292,6 +292,43 @@ const char *layers_managed_only(const struct layers *l)
 	return NULL;
 }
 
+enum settings_set layers_managed_flag(const struct layers *l, enum settings_flag_id id)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (is_managed(&l->v[i]))
+			return l->v[i].settings->flag[id];
+	}
+	return SETTINGS_UNSET;
+}
+
+const char *layers_managed_files(const struct layers *l)
+{
+	static const enum settings_list_id id[] = { SETTINGS_ALLOW_READ, SETTINGS_ALLOW_WRITE,
+						    SETTINGS_ALLOW_EXEC, SETTINGS_DENY_READ,
+						    SETTINGS_DENY_WRITE };
+
+	for (size_t i = 0; i < l->n; i++) {
+		const struct settings *s = l->v[i].settings;
+		bool any = s->flag[SETTINGS_FS_DISABLED] == SETTINGS_NO ||
+			   s->flag[SETTINGS_MANAGED_READ_ONLY] == SETTINGS_YES;
+
+		if (!is_managed(&l->v[i]) || s->flag[SETTINGS_FS_DISABLED] == SETTINGS_YES)
+			continue;
+		for (size_t k = 0; k < ARRAY_SIZE(id); k++)
+			any = any || s->list[id[k]].n;
+		if (any)
+			return s->file;
+	}
+	return NULL;
+}
+
+/* The administrator wants everything in the sandbox: a repository must not take part of it away. */
+static bool is_required(const struct layers *l)
+{
+	return layers_managed_only(l) ||
+	       layers_managed_flag(l, SETTINGS_UNSANDBOXED) == SETTINGS_NO;
+}
+
 /* Switches whose true loosens; of the others false loosens. */
 static bool loosening(enum settings_flag_id id, enum settings_set value)
 {
@@ -304,6 +341,7 @@ static bool loosening(enum settings_flag_id id, enum settings_set value)
 	case SETTINGS_ALL_UNIX_SOCKETS:
 	case SETTINGS_LOCAL_BINDING:
 	case SETTINGS_CAPTURE:
+	case SETTINGS_UNSANDBOXED:
 	case SETTINGS_NUM_FLAGS:
 		return value == SETTINGS_YES;
 	}
@@ -318,7 +356,7 @@ static bool may_loosen(const struct layers *l, const struct layer *layer)
 {
 	if (is_managed(layer))
 		return !l->no_config;
-	return layer->loosens;
+	return layer->loosens && !(layer->rank == LAYER_PROJECT && is_required(l));
 }
 
 enum settings_set layers_flag(const struct layers *l, enum settings_flag_id id)
@@ -328,6 +366,8 @@ enum settings_set layers_flag(const struct layers *l, enum settings_flag_id id)
 		enum settings_set value = layer->settings->flag[id];
 
 		if (value == SETTINGS_UNSET)
+			continue;
+		if (id == SETTINGS_FS_DISABLED && !is_managed(layer) && layers_managed_files(l))
 			continue;
 		if (loosening(id, value) && (!may_loosen(l, layer) || layer->rank == LAYER_PROJECT))
 			continue;
@@ -457,6 +497,18 @@ static int add_files(const struct layer *layer, enum settings_list_id id, enum l
 	return 0;
 }
 
+/* Entries that do not count are read all the same: a broken file is broken whoever trusts it. */
+static int check_entries(const struct layer *layer, struct error *err)
+{
+	struct policy *scratch = policy_new();
+	int rc = add_all(layer, SETTINGS_ALLOWED_DOMAINS, LIST_ALLOW, scratch, err);
+
+	if (rc == 0)
+		rc = add_all(layer, SETTINGS_ALLOW_PRIVATE, LIST_PRIVATE, scratch, err);
+	policy_free(scratch);
+	return rc;
+}
+
 static int apply_layer(const struct layers *l, const struct layer *layer, struct policy *p,
 		       struct error *err)
 {
@@ -467,7 +519,7 @@ static int apply_layer(const struct layers *l, const struct layer *layer, struct
 	    add_files(layer, SETTINGS_DENY_LISTS, LIST_DENY, p, err) < 0)
 		return -1;
 	if (!may_loosen(l, layer))
-		return 0;
+		return check_entries(layer, err);
 	if (managed_only && !is_managed(layer)) {
 		if (s->list[SETTINGS_ALLOWED_DOMAINS].n || s->list[SETTINGS_ALLOW_LISTS].n)
 			log_warn("%s: its allowed domains have no effect: %s allows managed "
@@ -550,9 +602,14 @@ static const char *entry_text(struct layers *l, const struct layer *layer, enum 
 {
 	const char *path;
 
+	CLEANUP_FREE char *text = xstrdup(e->text);
+	size_t len = strlen(text);
+
 	if (!is_path_list(id))
 		return e->text;
-	path = keep(l, absolute(layer, e->text));
+	if (len > 3 && strcmp(text + len - 3, "/**") == 0)
+		text[len - 3] = '\0'; /* a directory is all that is in it */
+	path = keep(l, absolute(layer, text));
 	if (is_tightening_list(id) || access(path, F_OK) == 0)
 		return path;
 	log_warn("%s:%u: '%s' does not exist, so nothing is granted there", layer->settings->file,
@@ -570,6 +627,9 @@ const char *const *layers_list(struct layers *l, enum settings_list_id id, size_
 		const struct settings_list *list = &layer->settings->list[id];
 
 		if (!is_tightening_list(id) && !may_loosen(l, layer))
+			continue;
+		if (id == SETTINGS_ALLOW_READ && !is_managed(layer) &&
+		    layers_managed_flag(l, SETTINGS_MANAGED_READ_ONLY) == SETTINGS_YES)
 			continue;
 		for (size_t k = 0; k < list->n; k++) {
 			const char *text = entry_text(l, layer, id, &list->v[k]);

@@ -4,7 +4,9 @@
  * managed (/etc/sbx-net/settings.json) > command line (options and --policy files) > project
  * (.sbx-net/settings.json where the command starts) > user (~/.config/sbx-net/settings.json).
  * Lists add up; a switch comes from the highest layer that sets it; the file of a project that
- * nobody has trusted only tightens; what the managed file locks, nothing below it loosens.
+ * nobody has trusted only tightens; what the managed file locks, nothing below it loosens. Where the
+ * managed file requires the sandbox (allowManagedDomainsOnly, or allowUnsandboxedCommands: false of
+ * a Claude Code file), a project's file only tightens whoever trusts it.
  */
 #ifndef CLI_LAYERS_H
 #define CLI_LAYERS_H
@@ -70,6 +72,15 @@ int layers_apply(const struct layers *l, struct policy *p, struct error *err);
 
 /** layers_managed_only() - only the managed file may allow hosts; the file's name, or NULL. */
 const char *layers_managed_only(const struct layers *l);
+
+/**
+ * layers_managed_files() - the managed file says something about files, and does not switch their
+ * confinement off: so nobody below it does. The file's name, or NULL.
+ */
+const char *layers_managed_files(const struct layers *l);
+
+/** layers_managed_flag() - the switch as the managed file sets it, or not. */
+enum settings_set layers_managed_flag(const struct layers *l, enum settings_flag_id id);
 
 /** layers_flag() - the switch from the highest layer that sets it (and may). */
 enum settings_set layers_flag(const struct layers *l, enum settings_flag_id id);

@@ -51,6 +51,7 @@ enum settings_flag_id {
 	SETTINGS_ALL_UNIX_SOCKETS,
 	SETTINGS_LOCAL_BINDING,
 	SETTINGS_CAPTURE,
+	SETTINGS_UNSANDBOXED, /* allowUnsandboxedCommands: nothing leaves the sandbox here anyway */
 	SETTINGS_NUM_FLAGS
 };
 

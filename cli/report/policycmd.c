@@ -45,6 +45,7 @@ static const char *const flag_name[] = {
 	[SETTINGS_ALL_UNIX_SOCKETS] = "network.allowAllUnixSockets",
 	[SETTINGS_LOCAL_BINDING] = "network.allowLocalBinding",
 	[SETTINGS_CAPTURE] = "network.capture",
+	[SETTINGS_UNSANDBOXED] = "allowUnsandboxedCommands",
 };
 static_assert(ARRAY_SIZE(flag_name) == SETTINGS_NUM_FLAGS, "each switch has a name");
 

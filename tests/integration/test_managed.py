@@ -1,0 +1,339 @@
+#!/usr/bin/python3
+"""Layers of settings with a managed file on top: who may loosen what, sentence by sentence.
+
+/etc of the world's host is a copy, so that there can be an /etc/sbx-net/settings.json.
+"""
+import json
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from world import WorldCase, main, setup_world, v4  # noqa: E402
+
+
+def setUpModule():
+    w = setup_world()
+    w.run(["sh", "-c", 'cp -a /etc "$1" && mkdir "$1/sbx-net" && mount --bind "$1" /etc', "sh",
+           w.path("etc")], uid=0, check=True, stderr=None)
+
+
+class ManagedCase(WorldCase):
+    def setUp(self):
+        self.managed_file = self.w.path("etc", "sbx-net", "settings.json")
+        self.user_dir = os.path.join(self.w.home, ".config")
+        self.project_dir = os.path.join(self.w.ws, ".sbx-net")
+        self.addCleanup(self.clean)
+        self.clean()
+
+    def clean(self):
+        for path in (self.user_dir, self.project_dir, os.path.join(self.w.home, ".local")):
+            shutil.rmtree(path, ignore_errors=True)
+        if os.path.exists(self.managed_file):
+            os.unlink(self.managed_file)
+
+    def put(self, path, value, owner=None, mode=0o644):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(value if isinstance(value, str) else json.dumps(value))
+        os.chmod(path, mode)
+        if owner:
+            for p in (path, os.path.dirname(path), os.path.dirname(os.path.dirname(path))):
+                if p.startswith((self.w.home, self.w.ws)):
+                    os.chown(p, owner, owner)
+        return path
+
+    def managed(self, value, mode=0o644):
+        return self.put(self.managed_file, value, mode=mode)
+
+    def user(self, value):
+        return self.put(os.path.join(self.user_dir, "sbx-net", "settings.json"), value, self.w.uid)
+
+    def project(self, value):
+        return self.put(os.path.join(self.project_dir, "settings.json"), value, self.w.uid)
+
+    def sbx(self, options, command):
+        return self.w.run([self.w.sbx, "run", "--ask", "never", *options, "--", *command])
+
+    def status(self, host, *options):
+        """What a GET gets: the status, and the code of a refusal."""
+        done = self.sbx(options, self.w.curl_argv("-i", "http://%s/" % host))
+        self.err = done.stderr
+        head = done.stdout.partition("\n\n")[0].lower()  # text: read with plain line ends
+        code = [x.split(": ")[1] for x in head.split("\n") if x.startswith("sbx-net-code")]
+        return code[0] if code else head[9:12]
+
+    def writes(self, path, *options):
+        """Whether the command can write there."""
+        done = self.sbx(options, ["sh", "-c", 'echo x > "$1"/new', "sh", path])
+        made = os.path.join(path, "new")
+        if os.path.exists(made):
+            os.unlink(made)
+            return True
+        self.assertNotEqual(done.returncode, 0)
+        return False
+
+    def unix_sockets(self, *options):
+        done = self.sbx(options, ["/usr/bin/python3", "-c",
+                                  "import socket; socket.socket(socket.AF_UNIX)"])
+        return done.returncode == 0
+
+    def own_dir(self, name):
+        path = self.w.path(name)
+        os.makedirs(path, exist_ok=True)
+        os.chown(path, self.w.uid, self.w.uid)
+        return path
+
+
+class Lists(ManagedCase):
+    def test_lists_of_all_layers_are_combined(self):
+        self.managed({"network": {"allowedDomains": ["good.example"],
+                                  "deniedDomains": ["evil.example"]}})
+        self.user({"network": {"allowedDomains": ["other.example", "evil.example"]}})
+        self.project({"network": {"allowedDomains": ["www.example", "v4only.example"],
+                                  "deniedDomains": ["bad.wild.example"]}})
+        opts = ["-a", "a.wild.example", "-a", "bad.wild.example", "--trust-project"]
+        for host, want in (("good.example", "200"), ("other.example", "200"),
+                           ("v4only.example", "200"), ("a.wild.example", "200"),
+                           ("evil.example", "denied"), ("bad.wild.example", "denied"),
+                           ("dual.example", "not-listed")):
+            with self.subTest(host):
+                self.assertEqual(self.status(host, *opts), want)
+
+    def test_managed_domains_only(self):
+        self.managed({"network": {"allowManagedDomainsOnly": True,
+                                  "allowedDomains": ["good.example", "other.example"]}})
+        self.user({"network": {"allowedDomains": ["evil.example"], "onUnknownHost": "ask"}})
+        self.project({"network": {"allowedDomains": ["evil.example"]}})
+        named = self.put(self.w.path("named.json"),
+                         {"network": {"allowedDomains": ["evil.example"],
+                                      "strictAllowlist": False}})
+        names = self.put(self.w.path("names.list"), "evil.example\n")
+        for opts in ([], ["-a", "evil.example"], ["-a", "*"], ["-p", named],
+                     ["--allow-list", names], ["--trust-project"], ["--only", "evil.example"],
+                     ["--no-config", "-a", "evil.example"]):
+            with self.subTest(opts):
+                o = self.w.oracle()
+                self.assertNotEqual(self.status("evil.example", *opts), "200")
+                self.assertQuiet(o)
+                if "-a" in opts or "--allow-list" in opts:
+                    self.assertIn("/etc/sbx-net/settings.json allows managed domains only",
+                                  self.err)
+        self.assertEqual(self.status("good.example"), "200")
+        self.assertEqual(self.status("good.example", "--only", "good.example"), "200")
+        self.assertEqual(self.status("other.example", "--only", "good.example"), "only")
+        self.assertEqual(self.status("good.example", "-d", "good.example"), "denied")
+        self.assertEqual(self.status("evil.example"), "strict")
+        self.managed({"network": {"allowedDomains": ["good.example"]}})  # the twin
+        self.assertEqual(self.status("evil.example", "-a", "evil.example"), "200")
+
+    def test_managed_domains_only_counts_in_the_managed_file_only(self):
+        self.user({"network": {"allowManagedDomainsOnly": True}})
+        self.assertEqual(self.status("good.example", "-a", "good.example"), "200")
+
+    def test_no_config_keeps_what_the_managed_file_tightens(self):
+        self.managed({"network": {"allowedDomains": ["other.example"],
+                                  "deniedDomains": ["evil.example"]}})
+        self.user({"network": {"allowedDomains": ["www.example"]}})
+        opts = ["--no-config", "-a", "good.example", "-a", "evil.example"]
+        for host, want in (("good.example", "200"), ("evil.example", "denied"),
+                           ("other.example", "not-listed"), ("www.example", "not-listed")):
+            with self.subTest(host):
+                self.assertEqual(self.status(host, *opts), want)
+
+
+class Switches(ManagedCase):
+    STRICT = {"network": {"strictAllowlist": True}}
+    LOOSE = {"network": {"strictAllowlist": False}}
+
+    def test_a_boolean_comes_from_the_highest_layer_that_sets_it(self):
+        named = self.w.path("switch.json")
+        for managed, line, project, user, want in (
+                (None, None, None, None, "not-listed"), (None, None, None, True, "strict"),
+                (None, None, False, True, "strict"),     # a project never loosens
+                (None, None, True, False, "strict"), (None, False, None, True, "not-listed"),
+                (None, True, None, False, "strict"), (True, False, False, False, "strict"),
+                (False, None, None, True, "not-listed"), (False, True, None, None, "not-listed")):
+            with self.subTest((managed, line, project, user)):
+                self.clean()
+                opts = []
+                for value, put in ((managed, self.managed), (project, self.project),
+                                   (user, self.user)):
+                    if value is not None:
+                        put(self.STRICT if value else self.LOOSE)
+                if line is not None:
+                    self.put(named, self.STRICT if line else self.LOOSE)
+                    opts = ["-p", named]
+                self.assertEqual(self.status("evil.example", "--trust-project", *opts), want)
+        # the option is the caller's own, and tightens
+        self.managed(self.LOOSE)
+        self.assertEqual(self.status("evil.example", "--strict"), "strict")
+
+    def test_file_confinement_is_switched_off_by_the_user_only(self):
+        there = self.own_dir("elsewhere")
+        off = {"filesystem": {"disabled": True}}
+        self.assertFalse(self.writes(there))
+        self.project(off)
+        self.assertFalse(self.writes(there, "--trust-project"))
+        self.clean()
+        self.user(off)
+        self.assertTrue(self.writes(there))
+        self.assertTrue(self.writes(there, "--fs", "off"))
+        # where the managed file configures files, nobody below it does
+        for value in ({"denyWrite": ["/srv/nowhere"]}, {"disabled": False},
+                      {"allowManagedReadPathsOnly": True}):
+            with self.subTest(value):
+                self.managed({"filesystem": value})
+                self.assertFalse(self.writes(there))
+                self.assertFalse(self.writes(there, "--fs", "off"))
+        self.managed({"filesystem": {"disabled": True}})
+        self.assertTrue(self.writes(there))
+
+    def test_unix_sockets(self):
+        self.assertFalse(self.unix_sockets())
+        self.assertTrue(self.unix_sockets("--allow-unix-sockets"))
+        self.project({"network": {"allowAllUnixSockets": True}})
+        self.assertFalse(self.unix_sockets("--trust-project"))
+        self.user({"network": {"allowAllUnixSockets": True}})
+        self.assertTrue(self.unix_sockets())
+        self.managed({"network": {"allowAllUnixSockets": False}})
+        self.assertFalse(self.unix_sockets())
+        self.assertFalse(self.unix_sockets("--allow-unix-sockets"))
+
+
+class Repository(ManagedCase):
+    """What an administrator requires, a repository cannot loosen, whoever trusts it."""
+    REQUIRED = ({"network": {"allowManagedDomainsOnly": True, "allowedDomains": ["good.example"]}},
+                {"sandbox": {"allowUnsandboxedCommands": False,
+                             "network": {"allowedDomains": ["good.example"]}}})
+
+    def test_a_trusted_project_only_tightens_then(self):
+        there = self.own_dir("granted")
+        self.project({"network": {"allowedDomains": ["evil.example"], "allowUnixSockets": ["/x"],
+                                  "deniedDomains": ["other.example"]},
+                      "filesystem": {"allowWrite": [there]}, "environment": {"pass": ["SEEN"]}})
+        env = dict(self.w.env(), SEEN="yes")
+
+        def seen():
+            done = self.w.run([self.w.sbx, "run", "--ask", "never", "--trust-project", "--", "sh",
+                               "-c", "echo $SEEN"], env=env)
+            return done.stdout.strip()
+        self.assertEqual(self.status("evil.example", "--trust-project"), "200")  # the twin
+        self.assertTrue(self.writes(there, "--trust-project"))
+        self.assertTrue(self.unix_sockets("--trust-project"))
+        self.assertEqual(seen(), "yes")
+        for value in self.REQUIRED:
+            with self.subTest(list(value)):
+                self.managed(value)
+                self.assertNotEqual(self.status("evil.example", "--trust-project"), "200")
+                self.assertEqual(self.status("other.example", "--trust-project"), "denied")
+                self.assertEqual(self.status("good.example", "--trust-project"), "200")
+                self.assertFalse(self.writes(there, "--trust-project"))
+                self.assertFalse(self.unix_sockets("--trust-project"))
+                self.assertEqual(seen(), "")
+
+    def test_an_untrusted_project_keeps_only_what_tightens(self):
+        there = self.own_dir("granted2")
+        secret = self.put(os.path.join(self.w.ws, "secret"), "s", self.w.uid)
+        self.addCleanup(os.unlink, secret)
+        self.project({"network": {"allowedDomains": ["evil.example"], "allowUnixSockets": ["/x"],
+                                  "deniedDomains": ["good.example"], "allowPrivate": ["*"]},
+                      "filesystem": {"allowWrite": [there], "denyRead": ["secret"]}})
+        opts = ["-a", "good.example", "-a", "other.example"]
+        self.assertEqual(self.status("evil.example", *opts), "not-listed")
+        self.assertIn("not trusted", self.err)
+        self.assertEqual(self.status("good.example", *opts), "denied")
+        self.assertEqual(self.status("other.example", *opts), "200")
+        self.assertFalse(self.writes(there))
+        self.assertFalse(self.unix_sockets())
+        self.assertNotEqual(self.sbx([], ["cat", secret]).stdout, "s")
+
+    def test_trust_is_asked_for_again_when_the_file_changes(self):
+        value = {"network": {"allowedDomains": ["good.example"]}}
+        path = self.project(value)
+        self.assertEqual(self.status("good.example"), "not-listed")
+        self.assertEqual(self.status("good.example", "--trust-project"), "200")
+        self.assertEqual(self.status("good.example"), "200")  # remembered
+        with open(path, "a", encoding="utf-8") as f:
+            f.write("\n")  # one byte is another file
+        self.assertEqual(self.status("good.example"), "not-listed")
+        self.assertIn("--trust-project", self.err)
+        self.project(value)  # the very bytes that were trusted
+        self.assertEqual(self.status("good.example"), "200")
+        # the same bytes elsewhere are another project's
+        moved = self.own_dir("moved")
+        shutil.copytree(self.project_dir, os.path.join(moved, ".sbx-net"))
+        self.assertEqual(self.status("good.example", "-C", moved), "not-listed")
+
+    def test_grants_of_a_repository_stop_at_what_is_denied_above(self):
+        """Also by a link in the repository that leads there."""
+        there = self.own_dir("forbidden")
+        link = os.path.join(self.w.ws, "way-in")
+        os.symlink(there, link)
+        self.addCleanup(os.unlink, link)
+        self.put(os.path.join(there, "secret"), "s", self.w.uid)
+        self.project({"filesystem": {"allowWrite": [there, "way-in"], "allowRead": ["way-in"]}})
+        self.assertTrue(self.writes(there, "--trust-project"))  # the twin
+        for put in (self.user, self.managed):
+            with self.subTest(put.__name__):
+                put({"filesystem": {"denyRead": [there]}})
+                self.assertFalse(self.writes(there, "--trust-project"))
+                done = self.sbx(["--trust-project"], ["cat", link + "/secret"])
+                self.assertNotEqual(done.stdout, "s")
+                self.clean()
+                self.project({"filesystem": {"allowWrite": [there, "way-in"]}})
+
+
+class Files(ManagedCase):
+    def test_broken_managed_file_stops_the_start(self):
+        for value, mode in (("{", 0o644), ("", 0o644), ("[]", 0o644), ({"nework": {}}, 0o644),
+                            ({}, 0o666), ({}, 0o664), ({}, 0)):
+            with self.subTest(value, mode=mode):
+                path = self.managed(value, mode)
+                for opts in ([], ["--no-config"]):
+                    done = self.sbx(opts, ["echo", "ran"])
+                    self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+                    self.assertIn(path.replace(self.w.path("etc"), "/etc"), done.stderr)
+        self.managed({})
+        self.assertEqual(self.sbx([], ["echo", "ran"]).stdout, "ran\n")
+
+    def test_broken_files_of_the_other_layers(self):
+        for put in (self.user, self.project):
+            for text in ("{", "", '{"network": {"allowedDomains": [1]}}', '{"nework": {}}',
+                         '{"network": {"allowedDomains": ["*.*.x"]}}'):
+                with self.subTest(put.__name__, text=text):
+                    path = put(text)
+                    done = self.sbx(["-a", "good.example"], ["echo", "ran"])
+                    self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+                    self.assertIn(os.path.basename(os.path.dirname(path)) + "/settings.json",
+                                  done.stderr)
+                    done = self.sbx(["--no-config"], ["echo", "ran"])  # then it is not read
+                    self.assertEqual(done.stdout, "ran\n")
+            self.clean()
+
+    def test_why_and_check_name_rule_file_and_line(self):
+        self.managed('{\n "network": {\n  "deniedDomains": [\n   "evil.example"]}}')
+        self.user('{"network":\n {"allowedDomains": ["good.example",\n  "evil.example",\n'
+                  '  "good.example", "*.github.io", "github.com:1-65535"]}}')
+
+        def why(host):
+            return self.w.run([self.w.sbx, "why", host]).stdout
+        self.assertRegex(why("evil.example"), r"rule: evil.example \(/etc/sbx-net/settings.json:4\)")
+        self.assertRegex(why("good.example"),
+                         r"allowed good.example:443\nrule: good.example \(.*/settings.json:2\)")
+        self.assertRegex(why("x.test"), r"refused x.test:443 \(not on the allow list\)")
+        done = self.w.run([self.w.sbx, "check", "--strict"])
+        self.assertEqual(done.returncode, 1)
+        for line in (r"settings.json:3: .evil.example. never allows anything: denied by",
+                     r"settings.json:4: .good.example. stands on the list already",
+                     r"settings.json:4: .\*.github.io. allows names that anybody can get",
+                     r"settings.json:4: .github.com:1-65535. names every port"):
+            self.assertRegex(done.stdout, line)
+        # and the proxy says the same as `why`
+        for host in ("evil.example", "good.example", "x.test"):
+            self.assertEqual(self.status(host) == "200", why(host).startswith("allowed"))
+        self.assertTrue(v4(1))
+
+
+if __name__ == "__main__":
+    main()
