@@ -25,30 +25,54 @@ static const char *const shared_dirs[] = {
 	"/srv", "/tmp",	 "/var",   "/var/lib", "/var/log", "/var/spool", "/var/tmp",
 };
 
+/**
+ * struct lineage - a directory and those above it, looked at once for all comparisons
+ * @v: from the directory itself up to "/"
+ */
+struct lineage {
+	struct stat *v;
+	size_t n;
+};
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
 static bool same_dir(const struct stat *a, const char *path)
 {
 	struct stat b;
 
-	return stat(path, &b) == 0 && a->st_dev == b.st_dev && a->st_ino == b.st_ino;
+	return stat(path, &b) == 0 && same_file(a, &b);
 }
 
-/* Whether @dir is one of the directories above @path, or @path itself. */
-static bool is_at_or_above(const struct stat *dir, const char *path)
+/* What cannot be looked at is left out: nothing of ours can be the same. */
+static void find_lineage(const char *path, struct lineage *out)
 {
 	char up[PATH_MAX];
 
+	*out = (struct lineage){ 0 };
 	if (!realpath(path, up))
-		return false;
+		return;
+	out->v = xcalloc(strlen(up) + 1, sizeof(*out->v)); /* no path has more components */
 	for (char *slash = up + strlen(up); slash; slash = strrchr(up, '/')) {
 		*slash = '\0';
-		if (same_dir(dir, *up ? up : "/"))
-			return true;
+		if (stat(*up ? up : "/", &out->v[out->n]) == 0)
+			out->n++;
 	}
+}
+
+/* Whether @dir is one of the directories above @path, or @path itself. */
+static bool is_at_or_above(const struct stat *dir, const struct lineage *path)
+{
+	for (size_t i = 0; i < path->n; i++)
+		if (same_file(dir, &path->v[i]))
+			return true;
 	return false;
 }
 
 /* Whether one of the directories above @path, or @path itself, is @tree. */
-static bool is_at_or_beneath(const char *path, const char *tree)
+static bool is_at_or_beneath(const struct lineage *path, const char *tree)
 {
 	struct stat st;
 
@@ -64,46 +88,68 @@ static int refuse(struct error *err, const char *path, const char *why)
 		path, why);
 }
 
-static int check_system(const char *path, const struct stat *st, struct error *err)
+static int check_system(const char *path, const struct lineage *at, struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(shared_dirs); i++)
-		if (same_dir(st, shared_dirs[i]))
+		if (same_dir(&at->v[0], shared_dirs[i]))
 			return refuse(err, path, "it holds more than one project");
 	for (size_t i = 0; i < ARRAY_SIZE(system_trees); i++)
-		if (is_at_or_beneath(path, system_trees[i]))
+		if (is_at_or_beneath(at, system_trees[i]))
 			return refuse(err, path, "it belongs to the system");
 	return 0;
 }
 
-static int check_home(const char *path, const struct stat *st, const char *home, struct error *err)
+static int check_home(const char *path, const struct lineage *at, const char *home,
+		      struct error *err)
 {
-	for (size_t i = 0; i < credentials_count(); i++) {
-		CLEANUP_FREE char *secret = credentials_path(i, home, geteuid());
+	struct lineage to_home = { 0 };
+	uid_t uid = geteuid();
+	bool is_in_it;
 
-		if (secret && is_at_or_beneath(path, secret))
+	for (size_t i = 0; i < credentials_count(); i++) {
+		CLEANUP_FREE char *secret = credentials_path(i, home, uid);
+
+		if (secret && is_at_or_beneath(at, secret))
 			return refuse(err, path, "it holds credentials");
 	}
-	if (home && is_at_or_above(st, home))
-		return refuse(err, path, "your home directory is in it");
+	if (home)
+		find_lineage(home, &to_home);
+	is_in_it = is_at_or_above(&at->v[0], &to_home);
+	free(to_home.v);
+	return is_in_it ? refuse(err, path, "your home directory is in it") : 0;
+}
+
+static int check(const char *path, const struct lineage *at, const struct workdir_context *context,
+		 struct error *err)
+{
+	CLEANUP_FREE char *dir = context->program ? xstrdup(context->program) : NULL;
+	char *slash = dir ? strrchr(dir, '/') : NULL;
+
+	if (check_system(path, at, err) || check_home(path, at, context->home, err))
+		return -1;
+	if (slash) {
+		*slash = '\0';
+		if (same_dir(&at->v[0], *dir ? dir : "/"))
+			return refuse(err, path, "the sandbox's own program is in it");
+	}
 	return 0;
 }
 
 int workdir_check(const char *path, const struct workdir_context *context, struct error *err)
 {
-	CLEANUP_FREE char *dir = context->program ? xstrdup(context->program) : NULL;
-	char *slash = dir ? strrchr(dir, '/') : NULL;
+	struct lineage at;
 	struct stat st;
+	int rc;
 
 	if (stat(path, &st) < 0)
 		return error_set(err, errno, "cannot use %s as the workspace", path);
 	if (!S_ISDIR(st.st_mode))
 		return error_set(err, ENOTDIR, "cannot use %s as the workspace", path);
-	if (check_system(path, &st, err) || check_home(path, &st, context->home, err))
-		return -1;
-	if (slash) {
-		*slash = '\0';
-		if (same_dir(&st, *dir ? dir : "/"))
-			return refuse(err, path, "the sandbox's own program is in it");
-	}
-	return 0;
+	find_lineage(path, &at);
+	if (at.n == 0 || !same_file(&st, &at.v[0]))
+		rc = error_set(err, ESTALE, "cannot use %s as the workspace", path);
+	else
+		rc = check(path, &at, context, err);
+	free(at.v);
+	return rc;
 }

@@ -546,9 +546,11 @@ size_t policy_capture_ports(const struct policy *p, uint16_t *out, size_t max)
 		ruleset_each_port(p->list[LIST_ALLOW], add_ports, &b);
 		ruleset_each_port(p->list[LIST_ONLY], add_ports, &b);
 	}
-	for (unsigned port = 1; port <= UINT16_MAX; port++)
-		if (b.bit[port / 8] & 1u << port % 8)
-			out[n++] = (uint16_t)port;
+	b.bit[0] &= 0xfe; /* there is no port 0 */
+	for (unsigned i = 0; i < sizeof(b.bit); i++)
+		for (unsigned k = 0; b.bit[i] && k < 8; k++)
+			if (b.bit[i] & 1u << k)
+				out[n++] = (uint16_t)(i * 8 + k);
 	return n;
 }
 
