@@ -37,6 +37,16 @@ static inline void cleanup_fclose(FILE **f)
 #define CLEANUP_FREE   __attribute__((cleanup(cleanup_free)))
 #define CLEANUP_FCLOSE __attribute__((cleanup(cleanup_fclose)))
 
+/*
+ * Every automatic variable is set to zero (-ftrivial-auto-var-init), but for a buffer of kilobytes
+ * on a path that each connection takes, which is written before it is read.
+ */
+#if defined(__has_attribute) && __has_attribute(uninitialized)
+#define UNINITIALIZED __attribute__((uninitialized))
+#else
+#define UNINITIALIZED
+#endif
+
 /** take_fd() - ownership leaves the scope: returns *fd and leaves -1 behind. */
 static inline int take_fd(int *fd)
 {

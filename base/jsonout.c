@@ -12,20 +12,29 @@ static void raw(struct jsonout *j, const char *s, size_t n)
 	j->len += n;
 }
 
+static bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
 static void quoted(struct jsonout *j, const char *s, size_t n)
 {
 	static const char hex[] = "0123456789abcdef";
 
 	raw(j, "\"", 1);
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)s[i];
+	for (size_t i = 0, plain; i < n; i++) {
+		unsigned char c;
 
+		for (plain = i; i < n && is_plain((unsigned char)s[i]); i++)
+			;
+		raw(j, s + plain, i - plain);
+		if (i == n)
+			break;
+		c = (unsigned char)s[i];
 		if (c == '"' || c == '\\') {
 			const char esc[2] = { '\\', (char)c };
 
 			raw(j, esc, sizeof(esc));
-		} else if (c >= 0x20 && c < 0x7f) {
-			raw(j, s + i, 1);
 		} else {
 			const char esc[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
 

@@ -27,8 +27,9 @@
  * upstream side, forward.c moves the messages of plain HTTP, tunnel.c the bytes of everything
  * else.
  *
- * Events. Each socket has one edge-triggered event for life. Its callback only notes what became
- * ready and calls conn_run(), which does what the state can do; so a state that is entered must
+ * Events. Each socket has one edge-triggered event for life, but a client's is added only at the
+ * end of the first conn_run(): one that is refused at once costs no epoll_ctl(). The callback only
+ * notes what became ready and calls conn_run(), which does what the state can do; so a state that is entered must
  * look at its sockets once by itself (conn_run() loops for that reason), for an edge that was
  * seen in the state before does not come again.
  *
@@ -457,8 +458,8 @@ static void reply_run(struct conn *c)
 
 static void answer(struct conn *c, const struct decision *d, int error)
 {
-	char sentence[REFUSAL_MAX];
-	char http[REPLY_HTTP_MAX];
+	char sentence[REFUSAL_MAX] UNINITIALIZED;
+	char http[REPLY_HTTP_MAX] UNINITIALIZED;
 	uint8_t socks[SOCKS5_REPLY_SIZE];
 	const char *word = policy_code_name(d->code);
 	size_t n;
@@ -634,6 +635,8 @@ void conn_run(struct conn *c)
 		step(c);
 	} while (c->moves != moves);
 	c->running = false;
+	if (c->t.side[CLIENT].fd >= 0 && !side_watch(&c->t.side[CLIENT]))
+		conn_reset(c, "no-memory");
 	inbuf_settle(&c->in);
 }
 
@@ -690,9 +693,8 @@ void conn_start(struct session *s, int fd, enum listener_kind kind, const struct
 	struct proxy *p = s->proxy;
 	struct conn *c = conn_new(s);
 
-	if (!side_open(&c->t.side[CLIENT], p->base, fd, client_cb, c))
-		conn_reset(c, "no-memory");
-	else if (kind == LISTENER_PROXY)
+	side_take(&c->t.side[CLIENT], p->base, fd, client_cb, c);
+	if (kind == LISTENER_PROXY)
 		timer_start(c, p->head_timeout);
 	else
 		handshake_raw(c, kind, fixed);

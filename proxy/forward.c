@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "policy/refusal.h"
 #include "proxy/chunked.h"
@@ -447,7 +448,7 @@ static bool down_head(struct conn *c)
 	struct forward *f = c->forward;
 	struct side *from = &c->t.side[UPSTREAM];
 	struct reader r = reader_init(f->raw ? f->raw + f->raw_off : NULL, f->raw_len);
-	struct http_response resp;
+	struct http_response resp UNINITIALIZED;
 	struct http_error err;
 	ssize_t n;
 

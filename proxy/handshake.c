@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/cleanup.h"
 #include "proxy/forward.h"
 #include "proxy/http.h"
 #include "proxy/reply.h"
@@ -44,7 +45,7 @@ static void http_bad(struct conn *c, const struct http_error *err, enum via via)
 static void http(struct conn *c)
 {
 	struct reader r = reader_init(c->in.p + c->in.off, c->in.len);
-	struct http_request req;
+	struct http_request req UNINITIALIZED;
 	struct http_error err;
 
 	switch (http_request_parse(&r, &c->scan, &req, &err)) {

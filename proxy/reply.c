@@ -86,7 +86,7 @@ static void escape(const char *s, char *out, size_t size)
 size_t reply_http(unsigned status, enum code code, const char *sentence, bool head,
 		  char out[REPLY_HTTP_MAX])
 {
-	char body[REPLY_HTTP_MAX - 512];
+	char body[REPLY_HTTP_MAX - 512] UNINITIALIZED;
 	char code_field[64] = "";
 	int n;
 

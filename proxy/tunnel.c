@@ -55,13 +55,25 @@ void tunnel_clear(struct tunnel *t, struct pipepool *pool)
 	way_forget(&t->way[1], pool);
 }
 
-bool side_open(struct side *s, struct event_base *base, int fd, event_callback_fn cb, void *arg)
+void side_take(struct side *s, struct event_base *base, int fd, event_callback_fn cb, void *arg)
 {
 	s->fd = fd;
 	s->readable = s->writable = true;
-	s->armed = s->broken = false;
+	s->watched = s->armed = s->broken = false;
 	event_assign(&s->ev, base, fd, EV_READ | EV_PERSIST | EV_ET, cb, arg);
-	return event_add(&s->ev, NULL) == 0;
+}
+
+bool side_watch(struct side *s)
+{
+	if (!s->watched)
+		s->watched = event_add(&s->ev, NULL) == 0;
+	return s->watched;
+}
+
+bool side_open(struct side *s, struct event_base *base, int fd, event_callback_fn cb, void *arg)
+{
+	side_take(s, base, fd, cb, arg);
+	return side_watch(s);
 }
 
 void side_ready(struct side *s, short what)
@@ -90,7 +102,8 @@ void side_want_write(struct side *s)
 	event_del(&s->ev);
 	event_assign(&s->ev, base, s->fd, EV_READ | EV_WRITE | EV_PERSIST | EV_ET,
 		     event_get_callback(&s->ev), event_get_callback_arg(&s->ev));
-	if (event_add(&s->ev, NULL) < 0)
+	s->watched = event_add(&s->ev, NULL) == 0;
+	if (!s->watched)
 		side_failed(s);
 }
 

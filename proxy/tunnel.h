@@ -25,12 +25,13 @@
  * @fd: the socket, -1 when there is none
  * @readable, @writable: worth trying; cleared by EAGAIN, set by the event
  * @armed: @ev waits for EV_WRITE too
+ * @watched: @ev has been added
  * @broken: an error was seen: what was sent to it last may be lost
  */
 struct side {
 	struct event ev;
 	int fd;
-	bool readable, writable, armed, broken;
+	bool readable, writable, watched, armed, broken;
 };
 
 /**
@@ -81,6 +82,17 @@ void tunnel_clear(struct tunnel *t, struct pipepool *pool);
  * Return: false if the kernel cannot watch it (no memory); side_close() is still due.
  */
 bool side_open(struct side *s, struct event_base *base, int fd, event_callback_fn cb, void *arg);
+
+/**
+ * side_take() - the same, but events come only after side_watch()
+ *
+ * A client that can be answered at once and is closed again need not be watched at all. What
+ * becomes ready meanwhile is reported when watching begins.
+ */
+void side_take(struct side *s, struct event_base *base, int fd, event_callback_fn cb, void *arg);
+
+/** side_watch() - begin, if that has not been done yet. Return: as side_open(). */
+bool side_watch(struct side *s);
 
 /** side_ready() - note what the event said. */
 void side_ready(struct side *s, short what);
