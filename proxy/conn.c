@@ -69,9 +69,8 @@
 #include "proxy/snicheck.h"
 #include "proxy/socks4.h"
 
-#define RESET_TICK_MS	20
-#define RESET_STALL_MAX (REPLY_TIMEOUT_MS / RESET_TICK_MS)
-#define DISCARD_MAX	(1024 * 1024) /* bytes read from a client that was refused */
+#define RESET_TICK_MS 20
+#define DISCARD_MAX   (1024 * 1024) /* bytes read from a client that was refused */
 
 static const char *const state_name[] = { "head",   "ask",   "dial",  "forward",
 					  "tunnel", "reply", "reset", "dead" };
@@ -106,6 +105,11 @@ static uint64_t now_us(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+const struct limits *conn_limits(const struct conn *c)
+{
+	return &c->session->proxy->limits;
 }
 
 /* ---- the bytes that came in */
@@ -251,7 +255,8 @@ static void reset_when_sent(struct conn *c)
 
 	c->stalled = unsent < c->unsent ? 0 : (uint16_t)(c->stalled + 1);
 	c->unsent = unsent > UINT32_MAX ? UINT32_MAX : (uint32_t)unsent;
-	if (unsent == 0 || c->stalled > RESET_STALL_MAX || side_has_error(s))
+	if (unsent == 0 || c->stalled > conn_limits(c)->reply_ms / RESET_TICK_MS ||
+	    side_has_error(s))
 		conn_reset(c, "reset");
 	else
 		conn_timer(c, RESET_TICK_MS);
@@ -286,6 +291,20 @@ static void timer_cb(evutil_socket_t fd, short what, void *arg)
 	case CONN_NUM_STATES:
 		break;
 	}
+}
+
+/* The bytes are counted anyway, so that a tunnel's clock costs nothing while they flow. */
+void conn_tick(struct conn *c)
+{
+	uint32_t moved = (uint32_t)(c->t.way[CLIENT].bytes + c->t.way[UPSTREAM].bytes);
+
+	if ((c->state != CONN_TUNNEL && c->state != CONN_FORWARD) || moved != c->moved)
+		c->quiet = 0;
+	else
+		c->quiet++;
+	c->moved = moved;
+	if (c->quiet > IDLE_TICKS)
+		conn_reset(c, "idle"); /* an end that nobody sent must not look like one */
 }
 
 /* ---- telling the session */
@@ -421,7 +440,7 @@ void conn_last_words(struct conn *c, const void *p, size_t n, const char *why)
 	conn_reply(c, p, n);
 	c->linger |= c->in.len > 0;
 	inbuf_clear(&c->in);
-	conn_timer(c, REPLY_TIMEOUT_MS);
+	conn_timer(c, conn_limits(c)->reply_ms);
 	conn_run(c);
 }
 
@@ -661,6 +680,7 @@ static struct conn *conn_new(struct session *s)
 	LIST_INSERT_HEAD(&s->conns, c, link);
 	s->nconns++;
 	p->nconns++;
+	proxy_wind_clock(p);
 	return c;
 }
 

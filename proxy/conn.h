@@ -77,6 +77,7 @@ struct inbuf {
  * @linger: in CONN_REPLY: read until the client ends before closing
  * @through: the upstream side is a proxy of ours, and @addr does not say where it leads
  * @discarded: in CONN_REPLY: bytes read so far
+ * @moved, @quiet: the bytes both ways at the last tick, and for how many ticks it has been those
  */
 struct conn {
 	struct tunnel t;
@@ -94,11 +95,12 @@ struct conn {
 	struct snicheck *snicheck;
 	struct inbuf in;
 	struct http_scan scan;
-	uint32_t unsent, discarded;
+	uint32_t unsent, discarded, moved;
 	uint16_t stalled;
 	uint8_t state; /* enum conn_state; written by conn_enter() only */
 	uint8_t proto; /* enum proto */
 	uint8_t moves; /* counts conn_enter() */
+	uint8_t quiet;
 	bool queued, running, asked, allowed, linger, idle, through;
 	const char *by;
 	struct target target;
@@ -128,6 +130,12 @@ void conn_free(struct conn *c);
 
 /** conn_recheck() - reset it if it is a tunnel that the policy refuses now. */
 void conn_recheck(struct conn *c);
+
+/** conn_tick() - a tick of the clock: reset it if nothing has moved for too long. */
+void conn_tick(struct conn *c);
+
+/** conn_limits() - the numbers that hold for it. */
+const struct limits *conn_limits(const struct conn *c);
 
 /** conn_timer() - let the timer run out in @ms milliseconds. */
 void conn_timer(struct conn *c, unsigned ms);

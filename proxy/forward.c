@@ -313,7 +313,7 @@ static void watch_client(struct conn *c)
 	    (f->watched ? side_has_error(client) : !watch(f, client)))
 		conn_reset(c, "client-gone");
 	else if (f->client_ended && !c->timer)
-		conn_timer(c, RESPONSE_TIMEOUT_MS);
+		conn_timer(c, conn_limits(c)->response_ms);
 }
 
 /* ---- the response */
@@ -630,7 +630,7 @@ static void finish(struct conn *c)
 	f->raw_off = f->raw_len = f->raw_cap = 0;
 	conn_enter(c, CONN_HEAD);
 	c->idle = c->in.len == 0;
-	conn_timer(c, c->idle ? KEEP_ALIVE_TIMEOUT_MS : HEAD_TIMEOUT_MS);
+	conn_timer(c, c->idle ? conn_limits(c)->keep_alive_ms : conn_limits(c)->head_ms);
 }
 
 void forward_run(struct conn *c)
@@ -651,7 +651,7 @@ void forward_run(struct conn *c)
 	if (c->state != CONN_FORWARD)
 		return;
 	if (f->client_ended && c->t.way[UPSTREAM].bytes != before)
-		conn_timer(c, RESPONSE_TIMEOUT_MS);
+		conn_timer(c, conn_limits(c)->response_ms);
 	if (f->phase == PHASE_DONE && way_flush(&c->t.way[UPSTREAM], &c->t.side[CLIENT]))
 		finish(c);
 	else if (again)

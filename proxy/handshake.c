@@ -244,7 +244,7 @@ void handshake_run(struct conn *c)
 		else if (n == 0)
 			conn_close(c, "eof");
 		else if (c->idle)
-			conn_timer(c, HEAD_TIMEOUT_MS);
+			conn_timer(c, conn_limits(c)->head_ms);
 		c->idle = false;
 	}
 }
@@ -273,32 +273,36 @@ static void unmap(struct addr *a)
 	*a = v4;
 }
 
-void handshake_raw(struct conn *c, enum listener_kind kind, const struct target *fixed)
+bool handshake_captured(const struct session *s, int fd, struct target *out)
 {
-	const struct session_config *cfg = &c->session->cfg;
 	struct sockaddr_storage ss = { 0 };
 	socklen_t len = sizeof(ss);
-	struct target t;
 	struct addr dialled;
 	uint16_t port;
+
+	if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0 ||
+	    !addr_from_sockaddr((struct sockaddr *)&ss, &dialled, &port))
+		return false;
+	unmap(&dialled);
+	target_from_addr(&dialled, port, out);
+	out->via = VIA_CAPTURE;
+	if (s->cfg.name && s->cfg.name(s->cfg.arg, &dialled, &out->host))
+		out->addr = (struct addr){ .family = AF_UNSPEC };
+	return true;
+}
+
+void handshake_raw(struct conn *c, enum listener_kind kind, const struct target *fixed)
+{
+	struct target t;
 
 	c->proto = PROTO_RAW;
 	if (kind == LISTENER_FORWARD) {
 		t = *fixed;
 		t.via = VIA_FORWARD;
-		route_judge(c, &t);
-		return;
-	}
-	if (getsockname(c->t.side[CLIENT].fd, (struct sockaddr *)&ss, &len) < 0 ||
-	    !addr_from_sockaddr((struct sockaddr *)&ss, &dialled, &port)) {
+	} else if (!handshake_captured(c->session, c->t.side[CLIENT].fd, &t)) {
 		conn_reset(c, "bad-request");
 		return;
 	}
-	unmap(&dialled);
-	target_from_addr(&dialled, port, &t);
-	t.via = VIA_CAPTURE;
-	if (cfg->name && cfg->name(cfg->arg, &dialled, &t.host))
-		t.addr = (struct addr){ .family = AF_UNSPEC };
 	if (c->state != CONN_DEAD)
 		route_judge(c, &t);
 }

@@ -18,6 +18,9 @@ bool handshake_refuses_early(struct conn *c);
 /** handshake_timeout() - the head took too long, or no further request came. */
 void handshake_timeout(struct conn *c);
 
+/** handshake_captured() - what a captured client dialled: the name behind the address, if any. */
+bool handshake_captured(const struct session *s, int fd, struct target *out);
+
 /** handshake_raw() - a captured or forwarded client: the target is known without a word. */
 void handshake_raw(struct conn *c, enum listener_kind kind, const struct target *fixed);
 

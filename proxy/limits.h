@@ -1,15 +1,17 @@
 /*
  * limits.h - every limit of the proxy, as a number with its unit and its reason
  *
- * What a stranger sends is bounded before it is understood. Each number has a test.
+ * What a stranger sends is bounded before it is understood. Each number has a test:
+ * tests/lint/limits.sh holds this file to that.
  */
 #ifndef PROXY_LIMITS_H
 #define PROXY_LIMITS_H
 
+#include <stddef.h>
+
 /* Heads of requests: what popular servers accept by default, and far above what clients send. */
 #define HTTP_HEAD_MAX		   (16 * 1024) /* bytes, request line and final empty line included */
 #define HTTP_FIELDS_MAX		   100	       /* header lines of one request */
-#define HTTP_METHOD_MAX		   32	       /* bytes; the longest registered method has 17 */
 #define HTTP_CONNECTION_TOKENS_MAX 64	       /* names in Connection, all its lines together */
 #define HEAD_TIMEOUT_MS		   (10 * 1000) /* ms for a whole head or handshake, not per read */
 
@@ -45,7 +47,14 @@
 #define EARLY_DATA_MAX		 (64 * 1024) /* bytes kept before the target is connected */
 #define REPLY_TIMEOUT_MS	 (5 * 1000)  /* ms to take a refusal before the socket is closed */
 
-/* Tunnels: idle is normal and has no limit (long polls, ssh); probes find dead peers. */
+/*
+ * Tunnels, and messages under way: idle is normal (long polls, ssh), so the one clock that both
+ * directions wind up is as slow as what routers on the way have to bear: RFC 5382 REQ-5, 2 h 4 min.
+ * It is looked at IDLE_TICKS times in that time, for all connections together. Probes find dead
+ * peers long before.
+ */
+#define IDLE_TIMEOUT_MS	     (124 * 60 * 1000) /* ms without a byte either way */
+#define IDLE_TICKS	     8		      /* looks: the end comes up to 1/8 late, never early */
 #define KEEPALIVE_IDLE_S     60		      /* s before the first probe */
 #define KEEPALIVE_INTERVAL_S 15		      /* s between probes */
 #define KEEPALIVE_COUNT	     4		      /* probes unanswered: the peer is dead */
@@ -61,8 +70,22 @@
 #define UPSTREAM_TIMEOUT_MS (30 * 1000) /* ms for its whole handshake: it connects meanwhile */
 
 /* Forwarding of plain HTTP */
-#define FORWARD_BUFFER_MAX    (64 * 1024)     /* bytes held each way: the high-water mark */
-#define KEEP_ALIVE_TIMEOUT_MS (60 * 1000)     /* ms between two requests of a client */
-#define RESPONSE_TIMEOUT_MS   (5 * 60 * 1000) /* ms without a byte while a response is due */
+#define FORWARD_BUFFER_MAX    (64 * 1024) /* bytes held each way: the high-water mark */
+#define KEEP_ALIVE_TIMEOUT_MS (60 * 1000) /* ms between two requests of a client */
+#define RESPONSE_TIMEOUT_MS \
+	(5 * 60 * 1000) /* ms without a byte for a client that has half-closed */
+
+/**
+ * struct limits - those that hold for a proxy and that a test may want smaller
+ * @head_ms, @reply_ms, @keep_alive_ms, @response_ms, @upstream_ms, @idle_ms: the *_TIMEOUT_MS
+ * @session_connections, @connections: SESSION_CONNECTIONS_MAX and PROXY_CONNECTIONS_MAX
+ */
+struct limits {
+	unsigned head_ms, reply_ms, keep_alive_ms, response_ms, upstream_ms, idle_ms;
+	size_t session_connections, connections;
+};
+
+/** limits_default() - the numbers above. */
+struct limits limits_default(void);
 
 #endif

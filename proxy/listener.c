@@ -12,6 +12,7 @@
 #include "base/xalloc.h"
 #include "proxy/conn.h"
 #include "proxy/sockopt.h"
+#include "proxy/turnaway.h"
 
 /* So many back-offs in a row without one accept: tell the waiting that they wait in vain. */
 #define STARVED_ROUNDS 10
@@ -21,7 +22,7 @@
  * @ev: level-triggered: a batch may leave some behind
  * @backoff: ends a pause
  * @local: a unix socket: only our own user's processes may come
- * @starved: pauses in a row for want of descriptors
+ * @starved: pauses in a row, for want of descriptors or of room
  */
 struct listener {
 	LIST_ENTRY(listener) link;
@@ -82,9 +83,36 @@ static void starve(struct listener *l)
 	p->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-static bool is_full(const struct session *s)
+static bool peer_is_ours(int fd)
 {
-	return s->nconns >= SESSION_CONNECTIONS_MAX || s->proxy->nconns >= PROXY_CONNECTIONS_MAX;
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+}
+
+/*
+ * The session or the proxy has as many connections as it may. Clients wait in the backlog, as
+ * above, and after a second a batch of them is told so.
+ */
+static void crowded(struct listener *l)
+{
+	int fd[ACCEPT_BATCH], n = 0;
+
+	pause_accepting(l);
+	if (++l->starved < STARVED_ROUNDS)
+		return;
+	l->starved = 0;
+	/* All of them first: who comes because another was turned away has not waited. */
+	while (n < ACCEPT_BATCH &&
+	       (fd[n] = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
+		n++;
+	for (int i = 0; i < n; i++) {
+		if (l->local && !peer_is_ours(fd[i]))
+			(void)close(fd[i]);
+		else
+			turnaway(l->session, fd[i], l->kind, &l->fixed);
+	}
 }
 
 static void accept_failed(struct listener *l, int error)
@@ -106,14 +134,6 @@ static void accept_failed(struct listener *l, int error)
 	}
 }
 
-static bool peer_is_ours(int fd)
-{
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
-}
-
 static void accept_cb(evutil_socket_t sock, short what, void *arg)
 {
 	struct listener *l = arg;
@@ -122,8 +142,8 @@ static void accept_cb(evutil_socket_t sock, short what, void *arg)
 	for (int i = 0; i < ACCEPT_BATCH && l->fd >= 0; i++) {
 		int fd;
 
-		if (is_full(l->session)) {
-			pause_accepting(l);
+		if (proxy_is_full(l->session)) {
+			crowded(l);
 			return;
 		}
 		fd = accept4(sock, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);

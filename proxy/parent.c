@@ -136,7 +136,8 @@ static void timer_cb(evutil_socket_t fd, short what, void *arg)
 
 static void handshake(struct parent *p, int fd)
 {
-	const struct timeval limit = { .tv_sec = UPSTREAM_TIMEOUT_MS / 1000 };
+	const unsigned ms = p->plan.timeout_ms;
+	const struct timeval limit = { .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
 
 	p->fd = fd;
 	event_assign(&p->ev, p->plan.base, fd, EV_READ | EV_PERSIST, readable_cb, p);

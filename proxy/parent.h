@@ -27,6 +27,7 @@ typedef void parent_cb(void *arg, int fd, enum code code, int error);
 /**
  * struct parent_plan
  * @up, @target: must outlive the attempt
+ * @timeout_ms: for what is said once it is connected
  * @bare: only connect to the parent: a request in absolute-form follows
  */
 struct parent_plan {
@@ -34,6 +35,7 @@ struct parent_plan {
 	struct resolver *resolver;
 	const struct upstream *up;
 	const struct target *target;
+	unsigned timeout_ms;
 	bool bare;
 };
 

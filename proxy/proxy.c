@@ -73,9 +73,60 @@ static void run_cb(evutil_socket_t fd, short what, void *arg)
 		event_add(&p->run, &again);
 }
 
+static struct timeval from_ms(unsigned ms)
+{
+	return (struct timeval){ .tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000 };
+}
+
+/*
+ * One clock for all connections, wound up while there are any. To look at twenty thousand of them
+ * every quarter of an hour costs less than to note each byte's time as it passes.
+ */
+static void clock_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct proxy *p = arg;
+	struct session *s;
+	struct conn *c, *next;
+
+	(void)fd;
+	(void)what;
+	/* What hears of a close may end sessions: they stay readable until the sweep. */
+	LIST_FOREACH (s, &p->sessions, link) {
+		for (c = LIST_FIRST(&s->conns); c; c = next) {
+			next = LIST_NEXT(c, link);
+			conn_tick(c);
+		}
+	}
+	if (p->nconns)
+		proxy_wind_clock(p);
+}
+
+void proxy_wind_clock(struct proxy *p)
+{
+	const struct timeval tick = from_ms(p->limits.idle_ms / IDLE_TICKS);
+
+	if (!event_pending(&p->clock, EV_TIMEOUT, NULL))
+		event_add(&p->clock, &tick);
+}
+
+bool proxy_is_full(const struct session *s)
+{
+	const struct limits *l = &s->proxy->limits;
+
+	return s->nconns >= l->session_connections || s->proxy->nconns >= l->connections;
+}
+
+void proxy_set_limits(struct proxy *p, const struct limits *limits)
+{
+	const struct timeval head = from_ms(limits->head_ms);
+
+	p->limits = *limits;
+	p->head_timeout = event_base_init_common_timeout(p->base, &head);
+}
+
 struct proxy *proxy_new(struct event_base *base, struct resolver *resolver, struct error *err)
 {
-	const struct timeval head = { .tv_sec = HEAD_TIMEOUT_MS / 1000 };
+	const struct limits limits = limits_default();
 	struct proxy *p;
 
 	if (!(event_base_get_features(base) & EV_FEATURE_ET)) {
@@ -88,13 +139,14 @@ struct proxy *proxy_new(struct event_base *base, struct resolver *resolver, stru
 	p = xcalloc(1, sizeof(*p));
 	p->base = base;
 	p->resolver = resolver;
-	p->head_timeout = event_base_init_common_timeout(base, &head);
+	proxy_set_limits(p, &limits);
 	p->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	LIST_INIT(&p->sessions);
 	LIST_INIT(&p->dead);
 	LIST_INIT(&p->dead_sessions);
 	TAILQ_INIT(&p->runq);
 	evtimer_assign(&p->run, base, run_cb, p);
+	evtimer_assign(&p->clock, base, clock_cb, p);
 	event_assign(&p->sweep, base, -1, 0, sweep_cb, p);
 	return p;
 }
@@ -109,6 +161,7 @@ void proxy_free(struct proxy *p)
 		session_free(s);
 	sweep(p);
 	event_del(&p->run);
+	event_del(&p->clock);
 	event_del(&p->sweep);
 	pipepool_clear(&p->pool);
 	if (p->reserve >= 0)
@@ -149,7 +202,7 @@ int session_listen(struct session *s, int fd, enum listener_kind kind, const str
 
 void session_join(struct session *s, int client, int server)
 {
-	if (s->nconns < SESSION_CONNECTIONS_MAX && s->proxy->nconns < PROXY_CONNECTIONS_MAX) {
+	if (!proxy_is_full(s)) {
 		sockopt_stream(client);
 		sockopt_stream(server);
 		conn_join(s, client, server);

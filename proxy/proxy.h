@@ -17,6 +17,7 @@
 #include "policy/target.h"
 
 struct event_base;
+struct limits;
 struct resolver;
 struct proxy;
 struct session;
@@ -115,6 +116,9 @@ enum listener_kind {
 
 /** proxy_new() - NULL with @err on failure. The base and resolver must outlive the proxy. */
 struct proxy *proxy_new(struct event_base *base, struct resolver *resolver, struct error *err);
+
+/** proxy_set_limits() - use others for connections to come; for tests. */
+void proxy_set_limits(struct proxy *p, const struct limits *limits);
 
 /** proxy_free() - closes every connection and listener. */
 void proxy_free(struct proxy *p);

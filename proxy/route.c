@@ -295,6 +295,7 @@ static void dial_parent(struct conn *c, const struct upstream *up)
 		.resolver = c->session->proxy->resolver,
 		.up = up,
 		.target = &c->target,
+		.timeout_ms = conn_limits(c)->upstream_ms,
 		.bare = c->proto == PROTO_HTTP && forward_is_absolute(c->forward),
 	};
 	struct decision d;

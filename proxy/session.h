@@ -30,7 +30,9 @@ LIST_HEAD(listener_list, listener);
  * @reserve: a descriptor kept back for the moment when there is no other, or -1
  * @runq: connections whose turn was over; @run lets them go on after the next poll
  * @dead, @dead_sessions: closed, freed by @sweep when no callback can still look at them
- * @head_timeout: HEAD_TIMEOUT_MS as a common timeout: a list, no heap
+ * @limits: the numbers that hold
+ * @head_timeout: @limits.head_ms as a common timeout: a list, no heap
+ * @clock: while there are connections: looks for idle ones
  * @in: receives heads; a connection copies what it did not use before it returns to the loop
  * @scratch: for bytes that are passed on at once
  */
@@ -47,7 +49,9 @@ struct proxy {
 	struct conn_list dead;
 	struct session_list dead_sessions;
 	struct event sweep;
+	struct limits limits;
 	const struct timeval *head_timeout;
+	struct event clock;
 	uint8_t in[SCRATCH_SIZE];
 	uint8_t scratch[FORWARD_BUFFER_MAX];
 };
@@ -67,6 +71,12 @@ struct session {
 
 /** proxy_run_soon() - @c has more to do: it goes on after the next poll for events. */
 void proxy_run_soon(struct proxy *p, struct conn *c);
+
+/** proxy_wind_clock() - there is a connection: idle ones are looked for from now on. */
+void proxy_wind_clock(struct proxy *p);
+
+/** proxy_is_full() - one more connection of @s would be more than the limits say. */
+bool proxy_is_full(const struct session *s);
 
 /** proxy_sweep_soon() - there is something on a dead list. */
 void proxy_sweep_soon(struct proxy *p);

@@ -1,5 +1,6 @@
 #include "proxy/socks5.h"
 
+#include <assert.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -10,6 +11,10 @@
 #define ATYP_IPV4    0x01
 #define ATYP_NAME    0x03
 #define ATYP_IPV6    0x04
+
+/* Counts of one byte bound both messages; no check could be missing. */
+static_assert(SOCKS5_GREETING_MAX == 2 + UINT8_MAX, "version, count, methods");
+static_assert(SOCKS5_REQUEST_MAX == 4 + 1 + UINT8_MAX + 2, "head, length, name, port");
 
 enum parse socks5_parse_greeting(struct reader *r, bool *acceptable)
 {

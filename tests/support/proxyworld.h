@@ -36,6 +36,7 @@
 #include "base/xalloc.h"
 #include "dns/resolver.h"
 #include "policy/policy.h"
+#include "proxy/limits.h"
 #include "proxy/proxy.h"
 
 #define WAIT_S	   20
@@ -200,7 +201,7 @@ static inline void world_hosts(struct world *w)
 /* The proxy that the next world must go through, or NULL. */
 static const struct upstreams *world_upstreams;
 
-static inline struct world *world_start(void)
+static inline struct world *world_start_with(const struct limits *limits)
 {
 	/* Nobody answers there: names outside the hosts file fail. */
 	static const char *const servers[] = { "127.0.0.1:9", NULL };
@@ -227,6 +228,7 @@ static inline struct world *world_start(void)
 	w->proxy = proxy_new(w->base, w->resolver, &err);
 	if (!w->proxy)
 		fail_msg("%s", err.msg);
+	proxy_set_limits(w->proxy, limits);
 	w->session = proxy_session(w->proxy, &cfg);
 	fd = listen_loopback(&w->port);
 	if (session_listen(w->session, fd, LISTENER_PROXY, NULL, &err) < 0)
@@ -237,6 +239,13 @@ static inline struct world *world_start(void)
 	event_add(w->control, NULL);
 	assert_int_equal(pthread_create(&w->thread, NULL, world_loop, w), 0);
 	return w;
+}
+
+static inline struct world *world_start(void)
+{
+	const struct limits limits = limits_default();
+
+	return world_start_with(&limits);
 }
 
 static inline void world_stop(struct world *w)

@@ -68,6 +68,14 @@ static void finish(struct outcome *o)
 	event_base_free(o->base);
 }
 
+static double now_ms(void)
+{
+	struct timespec ts;
+
+	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &ts), 0);
+	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
 static void test_add_connects_to_the_first_that_answers(void **state)
 {
 	struct addr v[3] = { ip("127.0.0.2"), ip("127.0.0.3"), ip("127.0.0.4") };
@@ -173,6 +181,63 @@ static int black_hole(const char *text, uint16_t *port, int *filler, int n)
 	return fd;
 }
 
+/* RFC 8305 section 3: IPv4 that came first waits a moment for IPv6. */
+static void test_add_waits_for_the_aaaa_answer(void **state)
+{
+	struct addr good = ip("127.0.0.3");
+	struct outcome o;
+	uint16_t port = 0;
+	int fd = listen_on("127.0.0.3", &port, 8);
+	double started = now_ms();
+
+	(void)state;
+	start(&o, port);
+	dial_add(o.dial, &good, 1, true);
+	finish(&o);
+	assert_true(o.fd >= 0);
+	assert_true(now_ms() - started >= CONNECT_AAAA_WAIT_MS - 2);
+	close(o.fd);
+	/* the twin: nothing more will come, nothing is waited for */
+	started = now_ms();
+	start(&o, port);
+	dial_add(o.dial, &good, 1, false);
+	assert_int_equal(o.calls, 1);
+	finish(&o);
+	close(o.fd);
+	close(fd);
+}
+
+/* An address that swallows packets takes a place for good; there are so many and no more. */
+static void test_attempts_at_a_time_are_bounded(void **state)
+{
+	struct addr v[CONNECT_ATTEMPTS_MAX + 4];
+	struct outcome o;
+	uint16_t port = 0;
+	int filler[4];
+	int hole = black_hole("127.0.0.2", &port, filler, 4);
+	size_t before = count_fds(), most = 0;
+	double started = now_ms();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		v[i] = ip("127.0.0.2");
+	start(&o, port);
+	before = count_fds();
+	dial_add(o.dial, v, ARRAY_SIZE(v), false);
+	while (now_ms() - started < CONNECT_ATTEMPT_DELAY_MS * (CONNECT_ATTEMPTS_MAX + 1)) {
+		event_base_loop(o.base, EVLOOP_NONBLOCK);
+		most = count_fds() - before > most ? count_fds() - before : most;
+		(void)usleep(5000);
+	}
+	assert_int_equal(most, CONNECT_ATTEMPTS_MAX);
+	assert_int_equal(o.calls, 0);
+	dial_free(o.dial);
+	event_base_free(o.base);
+	close(hole);
+	for (int i = 0; i < 4; i++)
+		close(filler[i]);
+}
+
 static void test_silent_address_does_not_hold_the_next_one_up(void **state)
 {
 	struct addr v[2] = { ip("127.0.0.2"), ip("127.0.0.3") };
@@ -181,12 +246,15 @@ static void test_silent_address_does_not_hold_the_next_one_up(void **state)
 	int filler[4];
 	int hole = black_hole("127.0.0.2", &port, filler, 4);
 	int fd = listen_on("127.0.0.3", &port, 8);
+	double started = now_ms();
 
 	(void)state;
 	start(&o, port);
 	dial_add(o.dial, v, 2, false);
 	finish(&o);
 	assert_true(addr_equal(&o.addr, &v[1]));
+	assert_true(now_ms() - started >= CONNECT_ATTEMPT_DELAY_MS - 2);
+	assert_true(now_ms() - started < CONNECT_TIMEOUT_MS / 2);
 	close(o.fd);
 	close(fd);
 	close(hole);
@@ -201,6 +269,7 @@ static void test_silence_ends_in_a_timeout(void **state)
 	uint16_t port = 0;
 	int filler[4];
 	int hole = black_hole("127.0.0.2", &port, filler, 4);
+	double started = now_ms();
 
 	(void)state;
 	start(&o, port);
@@ -208,6 +277,8 @@ static void test_silence_ends_in_a_timeout(void **state)
 	finish(&o);
 	assert_int_equal(o.fd, -1);
 	assert_int_equal(o.error, ETIMEDOUT);
+	assert_true(now_ms() - started >= CONNECT_TIMEOUT_MS - 2);
+	assert_true(now_ms() - started < 2 * CONNECT_TIMEOUT_MS);
 	assert_true(addr_equal(&o.addr, &a));
 	close(hole);
 	for (int i = 0; i < 4; i++)
@@ -244,6 +315,8 @@ int main(void)
 		cmocka_unit_test(test_add_tries_ipv6_and_ipv4_in_turn),
 		cmocka_unit_test(test_add_reports_the_first_failure),
 		cmocka_unit_test(test_add_waits_for_late_addresses),
+		cmocka_unit_test(test_add_waits_for_the_aaaa_answer),
+		cmocka_unit_test(test_attempts_at_a_time_are_bounded),
 		cmocka_unit_test(test_silent_address_does_not_hold_the_next_one_up),
 		cmocka_unit_test(test_silence_ends_in_a_timeout),
 		cmocka_unit_test(test_free_gives_up_every_attempt),

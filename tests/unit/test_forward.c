@@ -1,6 +1,9 @@
 /* Plain HTTP: judged per request, streamed both ways, never cut in silence. */
-#include "proxy/limits.h"
 #include "tests/support/proxyworld.h"
+
+#include "proxy/conn.h"
+#include "proxy/limits.h"
+#include "proxy/session.h"
 
 static int setup(void **state)
 {
@@ -765,8 +768,16 @@ static void test_answer_in_the_middle_of_an_upload_arrives(void **state)
 	free(h);
 }
 
+static void held_job(struct world *w, void *arg)
+{
+	const struct way *down = &LIST_FIRST(&w->session->conns)->t.way[UPSTREAM];
+
+	*(size_t *)arg = down->keep_len + down->held;
+}
+
 static void test_reader_that_stops_holds_the_server_back(void **state)
 {
+	size_t ours = 0;
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
 	struct origin *o = origin_start(serve, h);
@@ -782,6 +793,8 @@ static void test_reader_that_stops_holds_the_server_back(void **state)
 	}
 	assert_true(atomic_load(&h->go) > 0);
 	assert_true(atomic_load(&h->go) < 40 * 16); /* pieces of 64 KiB */
+	world_call(w, held_job, &ours);
+	assert_in_range(ours, 1, FORWARD_BUFFER_MAX);
 	close_reset(fd);
 	eventually(world_nconns(w) == 0);
 	origin_stop(o);

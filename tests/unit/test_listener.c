@@ -4,7 +4,9 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "proxy/conn.h"
 #include "proxy/limits.h"
+#include "proxy/session.h"
 
 static int setup(void **state)
 {
@@ -280,6 +282,76 @@ static void test_burst_of_connections_is_served(void **state)
 	origin_stop(o);
 }
 
+struct crowd {
+	struct session *session;
+	uint16_t port;
+	int fd[3 * ACCEPT_BATCH];
+	uint64_t first; /* the number of its first connection */
+};
+
+static void crowd_job(struct world *w, void *arg)
+{
+	struct session_config cfg = { .policy = &w->current, .arg = w };
+	struct crowd *both = arg;
+	struct error err;
+
+	for (int k = 0; k < 2; k++) {
+		both[k].session = proxy_session(w->proxy, &cfg);
+		if (session_listen(both[k].session, listen_loopback(&both[k].port), LISTENER_PROXY,
+				   NULL, &err) < 0)
+			abort();
+		for (size_t i = 0; i < ARRAY_SIZE(both[k].fd); i++)
+			both[k].fd[i] = dial_port(both[k].port);
+	}
+}
+
+static void first_job(struct world *w, void *arg)
+{
+	struct crowd *both = arg;
+	struct conn *c;
+
+	(void)w;
+	for (int k = 0; k < 2; k++) {
+		both[k].first = UINT64_MAX;
+		LIST_FOREACH (c, &both[k].session->conns, link)
+			both[k].first = c->id < both[k].first ? c->id : both[k].first;
+	}
+}
+
+static void crowd_size_job(struct world *w, void *arg)
+{
+	struct crowd *both = arg;
+
+	(void)w;
+	both[0].first = session_connections(both[0].session);
+	both[1].first = session_connections(both[1].session);
+}
+
+static size_t crowd_size(struct world *w, struct crowd *both)
+{
+	world_call(w, crowd_size_job, both);
+	return (size_t)(both[0].first + both[1].first);
+}
+
+/* Two full backlogs at once: whichever comes first, the other is served after one batch. */
+static void test_a_batch_and_the_next_listener_has_its_turn(void **state)
+{
+	struct world *w = *state;
+	struct crowd *both = xcalloc(2, sizeof(*both));
+
+	world_call(w, crowd_job, both);
+	eventually(crowd_size(w, both) == 6 * ACCEPT_BATCH);
+	world_call(w, first_job, both);
+	assert_int_equal(both[0].first > both[1].first ? both[0].first - both[1].first
+						       : both[1].first - both[0].first,
+			 ACCEPT_BATCH);
+	for (int k = 0; k < 2; k++)
+		for (size_t i = 0; i < ARRAY_SIZE(both[k].fd); i++)
+			close(both[k].fd[i]);
+	eventually(crowd_size(w, both) == 0);
+	free(both);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -291,6 +363,7 @@ int main(void)
 		T(test_forward_listener_leads_to_its_target),
 		T(test_captured_connection_is_judged_by_its_name),
 		T(test_burst_of_connections_is_served),
+		T(test_a_batch_and_the_next_listener_has_its_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
