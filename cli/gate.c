@@ -13,6 +13,7 @@
 #include "cli/forwards.h"
 #include "cli/hostaddrs.h"
 #include "cli/layers.h"
+#include "cli/prove.h"
 #include "cli/report/refusals.h"
 #include "cli/reload.h"
 #include "cli/rules.h"
@@ -39,6 +40,7 @@ struct gate {
 	unsigned number;
 	struct capture *capture;
 	struct session *session;
+	struct prove prove; /* of the run's sandbox, before its command starts */
 	struct reload *reload;
 	char **files;
 	size_t nfiles;
@@ -200,6 +202,10 @@ static void event_cb(void *arg, const struct proxy_event *ev)
 {
 	struct gate *g = arg;
 
+	if (g->prove.active) {
+		prove_event(&g->prove, ev);
+		return;
+	}
 	if (g->audit)
 		audit_event(g->audit, ev, g->number);
 	if (g->tally)
@@ -224,6 +230,13 @@ static bool may_forward_cb(void *arg, const struct target *t, const struct decis
 	const struct gate *g = arg;
 
 	return !upstreams_for(g->upstreams, t) && admit_cb(arg, t, d);
+}
+
+static bool canary_cb(void *arg, const struct target *t)
+{
+	struct gate *g = arg;
+
+	return prove_is_canary(&g->prove, t);
 }
 
 static bool name_cb(void *arg, const struct addr *dialled, struct hostname *out)
@@ -303,6 +316,7 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 		.event = event_cb,
 		.admit = admit_cb,
 		.name = name_cb,
+		.canary = canary_cb,
 		.upstream = g->upstreams,
 		.arg = g,
 	};
@@ -327,11 +341,26 @@ void gate_watch(struct gate *g, const struct outside *outside)
 			       reload_policy, g);
 }
 
+int gate_prove(struct gate *g, const struct netns_plan *net, const struct proof_plan **out,
+	       struct error *err)
+{
+	if (prove_start(&g->prove, g->policy, net, err) < 0)
+		return -1;
+	*out = &g->prove.plan;
+	return 0;
+}
+
+int gate_proven(struct gate *g, unsigned seen, struct error *err)
+{
+	return prove_finish(&g->prove, seen, err);
+}
+
 /* Gives one listener of the namespace to the part that serves it. */
 static int serve_listener(struct gate *g, struct netns_listener *l, struct error *err)
 {
 	int fd = take_fd(&l->fd);
 
+	prove_listener(&g->prove, l);
 	switch ((enum netns_kind)l->kind) {
 	case NETNS_PROXY:
 		return session_listen(g->session, fd, LISTENER_PROXY, NULL, err);

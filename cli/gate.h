@@ -19,6 +19,7 @@
 struct asking;
 struct gate;
 struct layers;
+struct proof_plan;
 struct refusals;
 struct reload;
 struct session;
@@ -66,6 +67,19 @@ void gate_watch(struct gate *g, const struct outside *outside);
 
 /** gate_read_again() - read the policy again now; if it is broken it stays as it was: -1. */
 int gate_read_again(struct gate *g, struct error *err);
+
+/**
+ * gate_prove() - prepare the proof of the sandbox (prove.h), which lasts until gate_proven()
+ * @net: from gate_plan()
+ * @out: what the launcher tries; the gate's
+ *
+ * Return: 0, or -1 with @err.
+ */
+int gate_prove(struct gate *g, const struct netns_plan *net, const struct proof_plan **out,
+	       struct error *err);
+
+/** gate_proven() - the probe says that the sandbox holds: did we see what it did? 0, or -1. */
+int gate_proven(struct gate *g, unsigned seen, struct error *err);
 
 /**
  * gate_serve() - serve the listeners of a namespace

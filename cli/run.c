@@ -30,6 +30,7 @@
 #include "cli/report/refusals.h"
 #include "cli/report/report.h"
 #include "cli/selfpath.h"
+#include "cli/startline.h"
 #include "cli/stdio.h"
 #include "cli/supervisor.h"
 #include "cli/report/tally.h"
@@ -61,6 +62,7 @@ struct run {
 	struct tally *tally;
 	struct learn *learn;
 	struct reports *reports;
+	struct startline startline;
 };
 
 /* Nothing of the command is left; what it wrote has been shown, and the terminal is ours again. */
@@ -193,10 +195,15 @@ static int start_launcher(struct run *r, struct error *err)
 	for (size_t i = 0; i < sizeof(plan.pin); i++)
 		plan.pin[i] = o->pin[i];
 	gate_plan(r->gate, &plan.net);
+	if (gate_prove(r->gate, &plan.net, &plan.proof, err) < 0)
+		return -1;
 	if (confine_plan(&r->confine, o, gate_layers(r->gate), files, n, &plan, err) < 0 ||
 	    stdio_restrict(pty_wanted(), err) < 0 || terminal_start(&plan.pty, err) < 0)
 		return -1;
 	guard_files(r, &plan);
+	r->startline.fs = plan.fs;
+	r->startline.capture = plan.net.capture;
+	r->startline.unix_sockets = plan.allow_unix_sockets;
 	r->launcher = launcher_start(&plan, r->listeners, &r->nlisteners, err);
 	terminal_started();
 	return r->launcher ? 0 : -1;
@@ -212,6 +219,28 @@ static int lock(struct run *r, struct error *err)
 	plan.sockets = asking_sockets(r->asking);
 	plan.save = r->learn ? learn_dir(r->learn) : NULL;
 	return lockdown_enter(&plan, err);
+}
+
+static int open_audit(struct run *r, struct error *err)
+{
+	if (!r->options.audit)
+		return 0;
+	if (startline_digest(*gate_policy(r->gate), r->startline.policy, err) < 0)
+		return -1;
+	return outside_audit(&r->outside, r->options.audit, r->options.audit_chain, err);
+}
+
+/* The sandbox has been tried from inside; what we have seen of that has to agree. */
+static int proven(void *arg, struct error *err)
+{
+	const struct run *r = arg;
+	const struct launcher_proof *proof = launcher_proof(r->launcher);
+
+	if (gate_proven(r->gate, proof->seen, err) < 0)
+		return -1;
+	if (r->outside.audit)
+		startline_write(r->outside.audit, &r->startline, proof);
+	return 0;
 }
 
 static void suspend_terminal(void *arg)
@@ -291,8 +320,7 @@ static int prepare(struct run *r, struct error *err)
 	if (gate_resolvers(r->gate, &servers, err) < 0 ||
 	    outside_open(&r->outside, servers, err) < 0)
 		return -1;
-	if (r->options.audit &&
-	    outside_audit(&r->outside, r->options.audit, r->options.audit_chain, err) < 0)
+	if (open_audit(r, err) < 0)
 		return -1;
 	if (open_asking(r, err) < 0 || gate_open(r->gate, &r->outside, 0, err) < 0)
 		return -1;
@@ -348,6 +376,8 @@ static int run(struct run *r)
 			.session = gate_session(r->gate),
 			.reload = gate_reload(r->gate),
 			.asking = r->asking,
+			.proven = proven,
+			.arg = r,
 			.timeout = r->options.timeout,
 			.quiet = r->options.quiet,
 		};

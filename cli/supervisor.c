@@ -1,11 +1,12 @@
 /*
  * supervisor.c - the event loop over one confined command
  *
- * Theory of operation: the command is held by the launcher until everything that serves it stands.
- * supervisor_run() releases it and dispatches one loop with the proxy's events and four sources of
- * its own:
+ * Theory of operation: the command is held by the launcher until everything that serves it stands
+ * and its sandbox has been tried. supervisor_run() dispatches one loop with the proxy's events and
+ * four sources of its own:
  *
- *   status   the launcher's pipe: exec worked, or why not (the run ends with 125, 126 or 127)
+ *   status   the launcher's pipe: the sandbox holds, and the command is released; then exec worked;
+ *            or why not (the run ends with 125, 126 or 127)
  *   pidfd    pid 1 has ended, and with it everything in the namespace: the run is over
  *   signals  passed on to the command, whose terminal signals do not reach it (own session)
  *   timer    --timeout: SIGTERM, and SIGKILL after a grace period; the status is 124
@@ -46,7 +47,7 @@ struct supervisor {
 	struct event signal[ARRAY_SIZE(forwarded)];
 	struct event hangup;
 	int hangup_fd;
-	bool timed_out, started, failed;
+	bool timed_out, proven, started, failed;
 	int exit_code;
 	unsigned drained_ms;
 };
@@ -56,6 +57,20 @@ static struct timeval milliseconds(unsigned ms)
 	return (struct timeval){ .tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000 };
 }
 
+/* The last moment at which nothing of the command has run. */
+static void let_go(struct supervisor *s)
+{
+	const struct supervisor_config *cfg = s->cfg;
+
+	if (s->proven)
+		return;
+	s->proven = true;
+	if (cfg->proven(cfg->arg, s->err) == 0 && launcher_release(cfg->launcher, s->err) == 0)
+		return;
+	s->failed = true;
+	(void)event_base_loopbreak(cfg->base);
+}
+
 static void status_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct supervisor *s = arg;
@@ -63,6 +78,9 @@ static void status_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd, (void)what;
 	switch (launcher_status(s->cfg->launcher, &s->exit_code, s->err)) {
 	case LAUNCHER_PENDING:
+		return;
+	case LAUNCHER_PROVEN:
+		let_go(s);
 		return;
 	case LAUNCHER_RUNNING:
 		s->started = true;
@@ -225,7 +243,7 @@ int supervisor_run(const struct supervisor_config *cfg, struct error *err)
 	};
 
 	watch(&s);
-	if (watch_hangup(&s) < 0 || launcher_release(cfg->launcher, err) < 0) {
+	if (watch_hangup(&s) < 0) {
 		s.failed = true;
 	} else if (event_base_dispatch(cfg->base) < 0) {
 		s.failed = true;

@@ -23,6 +23,9 @@ struct session;
  * @session: its session; what it still sends when the command has ended is delivered first
  * @reload: told of a SIGHUP that a process sent; one from the terminal's end goes to the command
  * @asking: gives the terminal back before we are stopped
+ * @proven: called when the sandbox has been tried from inside and holds (LAUNCHER_PROVEN); -1 with
+ *          @err: the command is not let go
+ * @arg: passed to @proven
  * @timeout: seconds after which the run is killed, 0 for none
  * @quiet: do not say on stderr that it was
  */
@@ -32,12 +35,14 @@ struct supervisor_config {
 	struct session *session;
 	struct reload *reload;
 	struct asking *asking;
+	int (*proven)(void *arg, struct error *err);
+	void *arg;
 	unsigned timeout;
 	bool quiet;
 };
 
 /**
- * supervisor_run() - release the command and serve it until it ends
+ * supervisor_run() - answer the proof, release the command and serve it until it ends
  *
  * Return: the exit status of the run: the command's, 128+N, 124, or 125..127 with @err set when
  * the command never ran.

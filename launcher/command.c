@@ -2,10 +2,11 @@
  * Theory of operation
  *
  * Pid 1 has done what needs capabilities and given them up; what is left here can be done by
- * anybody. Everything that may be slow (Landlock rules, the digest, building the filter) is done
- * while the supervisor readies its proxy; only then does this process wait for its release, so
- * that nothing but the filter and execve(2) is left. The order is fixed, and each stage says what
- * it should and mustn't do; the filter is last, since it forbids much of what came before.
+ * anybody. Everything that may be slow (Landlock rules, the digest, the filter, most of the proof)
+ * is done while the supervisor readies its proxy; only then does this process wait for its release,
+ * so that nothing but its limits and execve(2) is left. The order is fixed, and each stage says
+ * what it should and mustn't do; the filter comes late, since it forbids much of what came before,
+ * and the proof behind it, since it is about the sandbox as the command will find it.
  */
 #include "launcher/command.h"
 
@@ -30,6 +31,7 @@
 #include "launcher/mounts.h"
 #include "launcher/pin.h"
 #include "launcher/program.h"
+#include "launcher/proof.h"
 #include "launcher/seccomp.h"
 
 /* What the stages hand to each other; the descriptors are CLOEXEC and go with execve. */
@@ -40,6 +42,7 @@ struct command {
 	int program; /* the pinned program, or -1 */
 	int ruleset; /* -1 if there is nothing to enforce */
 	struct seccomp_program filter;
+	struct launcher_proof proof;
 	int exit_code;
 	struct error err;
 };
@@ -148,6 +151,7 @@ static int build_rules(struct command *c)
 		return error_set(&c->err, errno, "cannot open %s", c->path);
 	if (landlock_abi_query(&rights, &c->err))
 		return -1;
+	c->proof.abi = rights.abi;
 	rules.read.n = mounts_roots(m, MOUNTS_READ, &read);
 	rules.write.n = mounts_roots(m, MOUNTS_WRITE, &write);
 	rules.exec.n = mounts_roots(m, MOUNTS_EXEC, &exec);
@@ -175,11 +179,11 @@ static int close_rest(struct command *c)
 }
 
 /*
- * Should: set what --limit asks for, and a core limit of 1 byte: with 0 the kernel still starts a
- * core_pattern helper outside the sandbox, with 1 it does not (core(5), fs/coredump.c).
- * Mustn't: come before the stages that open files, which a small nofile would stop.
+ * Should: set a core limit of 1 byte: with 0 the kernel still starts a core_pattern helper outside
+ * the sandbox, with 1 it does not (core(5), fs/coredump.c).
+ * Mustn't: come behind the filter, which keeps this limit as it is.
  */
-static int set_limits(struct command *c)
+static int limit_core(struct command *c)
 {
 	const struct rlimit core = { 1, 1 };
 	struct rlimit now;
@@ -188,6 +192,15 @@ static int set_limits(struct command *c)
 		return error_set(&c->err, errno, "cannot read a limit");
 	if (now.rlim_max >= 1 && setrlimit(RLIMIT_CORE, &core) < 0)
 		return error_set(&c->err, errno, "cannot limit core dumps");
+	return 0;
+}
+
+/*
+ * Should: set what --limit asks for.
+ * Mustn't: come before the stages that open files, which a small nofile would stop.
+ */
+static int set_limits(struct command *c)
+{
 	for (size_t i = 0; i < c->plan->nlimits; i++) {
 		const struct launcher_limit *l = &c->plan->limits[i];
 		const struct rlimit r = { l->value, l->value };
@@ -215,18 +228,42 @@ static int confine(struct command *c)
 	return 0;
 }
 
-static int build_filter(struct command *c)
+/*
+ * Should: put the last wall up.
+ * Mustn't: let anything follow but the proof, and what the command itself may do.
+ */
+static int install_filter(struct command *c)
 {
 	const struct seccomp_options options = {
 		.arch = SECCOMP_NATIVE,
 		.allow_unix = c->plan->allow_unix_sockets,
 	};
 
-	return seccomp_build(&options, &c->filter, &c->err);
+	if (seccomp_build(&options, &c->filter, &c->err))
+		return -1;
+	return seccomp_install(&c->filter, &c->err);
 }
 
 /*
- * Should: hold the command until the proxy listens, so that its first connection works.
+ * Should: try to get out, and tell the supervisor only of a success; a failure is any stage's.
+ * Mustn't: leave the process in another state than it found it in.
+ */
+static int prove(struct command *c)
+{
+	struct init_report report = { .exit_code = 0 };
+
+	if (!c->in->proof->plan)
+		return 0;
+	if (proof_run(c->in->proof, &c->proof.seen, &c->err))
+		return -1;
+	report.proof = c->proof;
+	if (fd_write_all(c->in->status, &report, sizeof(report)) < 0)
+		return error_set(&c->err, errno, "cannot report");
+	return 0;
+}
+
+/*
+ * Should: hold the command until the proxy answers and the supervisor has seen the proof's tracks.
  * Mustn't: take the end of the pipe for a release: the supervisor has died then.
  */
 static int await_release(struct command *c)
@@ -256,15 +293,13 @@ static void execute_script(const struct command *c)
 
 /*
  * Should: run the descriptor that was hashed, or the path that was found.
- * Mustn't: do anything but execve after the filter, save reporting that it failed.
+ * Mustn't: do anything but execve, save reporting that it failed.
  */
 static int execute(struct command *c)
 {
 	char *const *argv = c->plan->argv;
 	int code;
 
-	if (seccomp_install(&c->filter, &c->err))
-		return -1;
 	if (c->program >= 0)
 		(void)syscall(SYS_execveat, c->program, "", argv, c->plan->envp, AT_EMPTY_PATH);
 	else
@@ -279,8 +314,8 @@ static int execute(struct command *c)
 void command_run(const struct init *in)
 {
 	static int (*const stages[])(struct command *) = {
-		enter_session, take_terminal, find_program, build_rules,   close_rest,
-		set_limits,    confine,	      build_filter, await_release, execute,
+		enter_session, take_terminal,  find_program, build_rules,   close_rest, limit_core,
+		confine,       install_filter, prove,	     await_release, set_limits, execute,
 	};
 	struct command c = {
 		.in = in,

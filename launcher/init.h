@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "launcher/launcher.h"
 #include "launcher/mounts.h"
+#include "launcher/proof.h"
 #include "launcher/protect.h"
 
 /* Messages of one byte on @sock: a signal to pass on, or a socket to make and to pass out. */
@@ -24,6 +25,7 @@
  * @status: write end of the status pipe: a struct init_report, or just EOF once the command runs
  * @release: a socket; the command goes when one byte comes, never at its end
  * @protect: what is locked in writable roots
+ * @proof: what the command's process tries before it becomes the command
  * @mounts: set by pid 1 for the command
  * @tty: set by pid 1: the command's terminal, or -1
  */
@@ -35,14 +37,21 @@ struct init {
 	int status;
 	int release;
 	const struct protect *protect;
+	const struct proof *proof;
 	const struct mounts *mounts;
 	int tty;
 };
 
-/** struct init_report - why the command never ran; one atomic write on a pipe */
+/**
+ * struct init_report - how the start went; one atomic write on a pipe
+ * @exit_code: 0: the proof has held, and the command waits for its release
+ * @err: why the command never ran, unless @exit_code is 0
+ * @proof: if it is
+ */
 struct init_report {
 	int exit_code;
 	struct error err;
+	struct launcher_proof proof;
 };
 
 /** init_fail() - send a report and end this process with its exit code. */

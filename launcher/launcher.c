@@ -7,14 +7,17 @@
  *   receives the listeners <------- SCM_RIGHTS
  *                                   mounts, privileges dropped
  *   readies the proxy               fork -------------------------> session, program, rules,
- *                                   reaps, forwards signals         limits, filter built
- *   launcher_release() -------------------------------------------> seccomp, execve
+ *                                   reaps, forwards signals         Landlock, seccomp
+ *   answers the proof's requests <--------------------------------- proof (proof.c)
+ *   LAUNCHER_PROVEN: compares <------------------------------------ "holds"
+ *   launcher_release() -------------------------------------------> limits, execve
  *
  * The command is forked before its release, so that its preparations overlap with the
  * supervisor's; the release is one byte on a socket whose end means the opposite. A failure of any
- * stage, in either process, is one struct init_report on the status pipe, which closes on execve:
- * its end without a report means that the command runs. Since nothing but a chain of successful
- * stages leads to execve, whatever fails, fails closed.
+ * stage, in either process, is one struct init_report on the status pipe, and so is a proof that
+ * held; the pipe closes on execve: its end, after the release and without a report, means that the
+ * command runs. Since nothing but a chain of successful stages leads to execve, whatever fails,
+ * fails closed.
  *
  * clone(2), not clone3(2): container filters answer ENOSYS to the latter, and the flags fit.
  */
@@ -39,6 +42,7 @@
 #include "launcher/closefds.h"
 #include "launcher/init.h"
 #include "launcher/janitor.h"
+#include "launcher/proof.h"
 #include "launcher/protect.h"
 #include "launcher/userns.h"
 #include "netns/bridge.h"
@@ -57,8 +61,9 @@
  * @released: whether the command can have taken it
  * @protect: the names that are locked, and the placeholders made for that
  * @janitor: removes those
+ * @proof: the bait outside, taken away at the release
  * @state: what launcher_status() has found so far
- * @report: valid in LAUNCHER_FAILED
+ * @report: valid in LAUNCHER_FAILED, and from LAUNCHER_PROVEN on for its @proof
  * @exit_status: valid once reaped
  */
 struct launcher {
@@ -70,6 +75,7 @@ struct launcher {
 	bool released;
 	struct protect protect;
 	struct janitor janitor;
+	struct proof proof;
 	enum launcher_state state;
 	struct init_report report;
 	int exit_status;
@@ -125,6 +131,7 @@ static int spawn(struct launcher *l, const struct launcher_plan *plan, const str
 		.status = child->status,
 		.release = child->release,
 		.protect = &l->protect,
+		.proof = &l->proof,
 	};
 	sigset_t all, old;
 	long pid;
@@ -161,8 +168,9 @@ static int start(struct launcher *l, const struct launcher_plan *plan,
 {
 	struct ends child = { -1, -1, -1 };
 	int rc = closefds_fill_stdio(err) || protect_prepare(plan, &l->protect, err) ||
-		 janitor_start(&l->protect, &l->janitor, err) || open_channels(l, &child, err) ||
-		 spawn(l, plan, &child, err) || janitor_watch(&l->janitor, l->pidfd, err);
+		 proof_open(&l->proof, plan, err) || janitor_start(&l->protect, &l->janitor, err) ||
+		 open_channels(l, &child, err) || spawn(l, plan, &child, err) ||
+		 janitor_watch(&l->janitor, l->pidfd, err);
 
 	close_ends(&child);
 	if (rc)
@@ -181,7 +189,12 @@ struct launcher *launcher_start(const struct launcher_plan *plan, struct netns_l
 	struct error own;
 
 	*l = (struct launcher){
-		.pidfd = -1, .sock = -1, .status = -1, .release = -1, .janitor.sock = -1
+		.pidfd = -1,
+		.sock = -1,
+		.status = -1,
+		.release = -1,
+		.janitor.sock = -1,
+		.proof = { .tcp = -1, .udp = -1, .abstract = -1 },
 	};
 	if (start(l, plan, listeners, nlisteners, err ? err : &own)) {
 		launcher_free(l);
@@ -192,8 +205,12 @@ struct launcher *launcher_start(const struct launcher_plan *plan, struct netns_l
 
 int launcher_release(struct launcher *l, struct error *err)
 {
-	ssize_t n = send(l->release, "r", 1, MSG_NOSIGNAL);
+	ssize_t n;
 
+	if (l->proof.plan && l->state == LAUNCHER_PENDING)
+		return error_set(err, 0, "the sandbox has not been proven"); /* our bug */
+	proof_close(&l->proof);
+	n = send(l->release, "r", 1, MSG_NOSIGNAL);
 	if (n < 0 && errno != EPIPE && errno != ECONNRESET)
 		return error_set(err, errno, "cannot release the command");
 	l->released = n == 1;
@@ -212,7 +229,7 @@ enum launcher_state launcher_status(struct launcher *l, int *exit_code, struct e
 	struct init_report report;
 	ssize_t n;
 
-	if (l->state == LAUNCHER_PENDING) {
+	if (l->state == LAUNCHER_PENDING || l->state == LAUNCHER_PROVEN) {
 		do
 			n = read(l->status, &report, sizeof(report));
 		while (n < 0 && errno == EINTR);
@@ -224,7 +241,7 @@ enum launcher_state launcher_status(struct launcher *l, int *exit_code, struct e
 			(void)error_set(&l->report.err, 0,
 					"the sandbox ended before the command could start");
 		} else if (n == (ssize_t)sizeof(report)) {
-			l->state = LAUNCHER_FAILED;
+			l->state = report.exit_code ? LAUNCHER_FAILED : LAUNCHER_PROVEN;
 			l->report = report;
 		}
 	}
@@ -234,6 +251,11 @@ enum launcher_state launcher_status(struct launcher *l, int *exit_code, struct e
 			*err = l->report.err;
 	}
 	return l->state;
+}
+
+const struct launcher_proof *launcher_proof(const struct launcher *l)
+{
+	return &l->report.proof;
 }
 
 pid_t launcher_pid(const struct launcher *l)
@@ -318,6 +340,7 @@ void launcher_free(struct launcher *l)
 		(void)launcher_wait(l);
 	janitor_finish(&l->janitor, &l->protect);
 	protect_clear(&l->protect);
+	proof_close(&l->proof);
 	cleanup_close(&l->pidfd);
 	cleanup_close(&l->sock);
 	cleanup_close(&l->status);

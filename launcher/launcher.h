@@ -43,6 +43,7 @@ struct launcher_limit {
 	uint64_t value;
 };
 
+struct proof_plan;
 struct pty;
 
 /**
@@ -54,6 +55,7 @@ struct pty;
  * @pty: NULL, or what pty_start() gave: the command gets a terminal of its own, which takes the
  *       place of those of 0, 1 and 2 that are terminals
  * @publish: pid 1 makes sockets inside on demand (launcher_ask_socket())
+ * @proof: what the sandbox must stop before the command is let go; NULL to try nothing
  */
 struct launcher_plan {
 	char *const *argv;
@@ -65,6 +67,7 @@ struct launcher_plan {
 	struct path_list private_paths;
 	const struct pty *pty;
 	bool publish;
+	const struct proof_plan *proof;
 	bool allow_unix_sockets;
 	bool pinned;
 	uint8_t pin[32];
@@ -77,6 +80,7 @@ struct launcher;
 /** enum launcher_state - what launcher_status() found */
 enum launcher_state {
 	LAUNCHER_PENDING, /* nothing yet */
+	LAUNCHER_PROVEN,  /* the proof has held: launcher_proof(), and launcher_release() is due */
 	LAUNCHER_RUNNING, /* the command has been exec'd */
 	LAUNCHER_FAILED,  /* it never ran: @err and an exit status of 125, 126 or 127 */
 };
@@ -85,7 +89,8 @@ enum launcher_state {
  * launcher_start() - make the namespaces and pid 1, and wait for its listeners
  * @listeners: receives them (NETNS_LISTENERS_MAX entries); the caller owns the descriptors
  *
- * The command is held until launcher_release(). Must be called while single-threaded.
+ * The command is held until launcher_release(), which is for after LAUNCHER_PROVEN where the plan
+ * has a proof; the proxy must answer meanwhile. Must be called while single-threaded.
  *
  * Return: the launcher, or NULL with @err (exit status 125).
  */
@@ -105,6 +110,19 @@ int launcher_status_fd(const struct launcher *l);
 
 /** launcher_status() - whether the command runs; does not block. @exit_code set when FAILED. */
 enum launcher_state launcher_status(struct launcher *l, int *exit_code, struct error *err);
+
+/**
+ * struct launcher_proof - what the finished sandbox is, by its own account
+ * @seen: PROOF_ bits (proof.h) for what the probe did and the caller must have seen, too
+ * @abi: the Landlock ABI that is in force
+ */
+struct launcher_proof {
+	unsigned seen;
+	int abi;
+};
+
+/** launcher_proof() - valid from LAUNCHER_PROVEN on; owned by the launcher. */
+const struct launcher_proof *launcher_proof(const struct launcher *l);
 
 /** launcher_pid() - pid 1 of the sandbox as seen from here; 0 once it has been reaped. */
 pid_t launcher_pid(const struct launcher *l);

@@ -90,6 +90,7 @@ struct proxy_question {
  * @ask_cancel: withdraw the question that @ask returned
  * @admit: a last word on an allowed name before it is looked up (false: code "limit"), or NULL
  * @name: for captured connections; NULL when there are none
+ * @canary: a target that the proxy answers a CONNECT for itself, to show that it is there; or NULL
  * @upstream: the proxy that we ourselves must go through, or NULL; outlives the session
  * @arg: passed to each of the above
  */
@@ -101,6 +102,7 @@ struct session_config {
 	void (*ask_cancel)(void *arg, void *question);
 	bool (*admit)(void *arg, const struct target *t, const struct decision *d);
 	proxy_name_cb *name;
+	bool (*canary)(void *arg, const struct target *t);
 	const struct upstreams *upstream;
 	void *arg;
 };

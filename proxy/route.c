@@ -81,6 +81,17 @@ static void decide(struct conn *c, struct decision *d)
 	}
 }
 
+/* It leads nowhere: an answer, and the end. */
+static bool is_canary(struct conn *c)
+{
+	const struct session_config *cfg = &c->session->cfg;
+
+	if (!cfg->canary || c->proto != PROTO_CONNECT || !cfg->canary(cfg->arg, &c->target))
+		return false;
+	conn_last_words(c, REPLY_CONNECTED, strlen(REPLY_CONNECTED), "canary");
+	return true;
+}
+
 void route_judge(struct conn *c, const struct target *t)
 {
 	struct decision d;
@@ -92,6 +103,8 @@ void route_judge(struct conn *c, const struct target *t)
 			return;
 	}
 	c->target = *t;
+	if (is_canary(c))
+		return;
 	decide(c, &d);
 	switch (d.verdict) {
 	case VERDICT_DENY:

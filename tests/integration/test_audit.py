@@ -180,7 +180,7 @@ class Audit(WorldCase):
         rows = text.splitlines(True)
         for what, changed, at in (
                 ("a line out", rows[:2] + rows[3:], 3), ("another host", [
-                    rows[0].replace("good.example", "evil.example"), *rows[1:]], 1),
+                    rows[0], rows[1].replace("good.example", "evil.example"), *rows[2:]], 2),
                 ("two lines swapped", [rows[1], rows[0], *rows[2:]], 1),
                 ("half a line", [*rows[:-1], rows[-1][:-9]], len(rows)), ("nothing", [], None)):
             with self.subTest(what):
