@@ -4,7 +4,7 @@ set -u
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-libs='libevent_core libcares openssl nettle libseccomp libcap jansson'
+libs='libevent_core libcares openssl nettle jansson'
 # shellcheck disable=SC2086 # a list
 read -ra cflags < <(pkg-config --cflags $libs)
 cd "$root" || exit 1

@@ -25,7 +25,7 @@ check() {
 		ours["proxy"] = "base policy dns proxy"
 		ours["cli"] = "base policy netns launcher dns proxy cli"
 		external["policy"] = "^jansson[.]h$"
-		external["launcher"] = "^(seccomp[.]h|sys/capability[.]h|nettle/.*)$"
+		external["launcher"] = "^nettle/.*$"
 		external["dns"] = "^(event2/.*|ares[.]h)$"
 		external["proxy"] = "^(event2/.*|openssl/.*|nettle/.*)$"
 		external["cli"] = "^(event2/.*|jansson[.]h)$"
