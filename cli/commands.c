@@ -38,6 +38,9 @@ const struct command command_table[] = {
 	{ "import", 0, "claude|srt|codex FILE",
 	  "print the policy of another program's file as a settings file of ours", import_main },
 	{ "env", FOR_ENV, "[OPTION]...", "the variables that the command would get", env_main },
+	{ "doctor", 0, "[--json]",
+	  "what this host lets a sandbox be made of, what is missing, and the remedy",
+	  doctor_main },
 	{ "connect", 0, "HOST PORT",
 	  "inside a run: stdin and stdout to HOST:PORT (ssh ProxyCommand)", connect_main },
 };

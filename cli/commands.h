@@ -51,6 +51,9 @@ int import_main(int argc, char **argv);
 /** env_main() - `sbx-net env`: the variables that the command would get. */
 int env_main(int argc, char **argv);
 
+/** doctor_main() - `sbx-net doctor`: what this host lets a sandbox be made of, and the remedies. */
+int doctor_main(int argc, char **argv);
+
 /**
  * struct command - one command
  * @name: how it is typed

@@ -17,6 +17,7 @@
 #include "base/xalloc.h"
 #include "cli/allowfrom.h"
 #include "cli/report/report.h"
+#include "launcher/weaker.h"
 #include "proxy/upstream.h"
 
 #define TIMEOUT_MAX_S	  (10UL * 365 * 24 * 60 * 60) /* ten years: no run is meant to be longer */
@@ -314,6 +315,13 @@ static int apply_ask_timeout(struct run_options *o, const struct option_spec *sp
 	return 0;
 }
 
+static int apply_weaker(struct run_options *o, const struct option_spec *spec, const char *value,
+			struct error *err)
+{
+	(void)spec;
+	return weaker_parse(value, &o->accept_weaker, err);
+}
+
 static int apply_timeout(struct run_options *o, const struct option_spec *spec, const char *value,
 			 struct error *err)
 {
@@ -455,6 +463,10 @@ const struct option_spec option_table[OPT_NUM] = {
 		"run the program only if its bytes have this digest", apply_pin, 0 },
 	[OPT_ALLOW_UNIX_SOCKETS] = { "allow-unix-sockets", 0, true, SECTION_CONFINEMENT, FOR_RUN,
 		NULL, NULL, "do not refuse AF_UNIX sockets", apply_flag, INTO(allow_unix_sockets) },
+	[OPT_ACCEPT_WEAKER] = { "accept-weaker", 0, true, SECTION_CONFINEMENT, FOR_RUN, "NAME",
+		"proc landlock-scopes",
+		"run although this host lacks a second wall: proc, landlock-scopes",
+		apply_weaker, 0 },
 	[OPT_TIMEOUT] = { "timeout", 0, true, SECTION_CONFINEMENT, FOR_RUN, "SECONDS", NULL,
 		"kill the run after that time and exit 124", apply_timeout, 0 },
 	[OPT_LIMIT] = { "limit", 0, true, SECTION_CONFINEMENT, FOR_RUN, "KIND=N",

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -184,6 +185,7 @@ static int start_launcher(struct run *r, struct error *err)
 		.envp = r->env,
 		.cwd = r->cwd,
 		.publish = o->npublishes > 0,
+		.accept_weaker = o->accept_weaker,
 		.pinned = o->pinned,
 		.limits = o->limits,
 		.nlimits = o->nlimits,
@@ -363,6 +365,22 @@ static int tell(const struct run *r)
 	return rc ? -1 : 0;
 }
 
+/*
+ * Where the kernel or a filter knows no such call, or refuses it, or a helper of ours has ended for
+ * that, the host may be to blame.
+ */
+static void say_failure(const struct error *err, int status)
+{
+	bool host = err->code == ENOSYS || err->code == EPERM || err->code == EOPNOTSUPP ||
+		    err->code == EPIPE;
+
+	(void)fprintf(stderr, "sbx-net: %s\n", err->msg);
+	if (status == LAUNCHER_EXIT_SETUP && host && !strstr(err->msg, "sbx-net doctor"))
+		(void)fputs("sbx-net: 'sbx-net doctor' tries what a run needs on this host, and "
+			    "names the remedy\n",
+			    stderr);
+}
+
 static int run(struct run *r)
 {
 	int status = LAUNCHER_EXIT_SETUP;
@@ -387,7 +405,7 @@ static int run(struct run *r)
 	}
 	end_launcher(r);
 	if (err.msg[0])
-		(void)fprintf(stderr, "sbx-net: %s\n", err.msg);
+		say_failure(&err, status);
 	status = finish(r, status);
 	return ran && tell(r) < 0 ? LAUNCHER_EXIT_SETUP : status;
 }

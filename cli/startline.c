@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/jsonout.h"
+#include "launcher/weaker.h"
 #include "policy/policy.h"
 #include "proxy/audit.h"
 
@@ -85,6 +86,9 @@ void startline_write(struct audit *a, const struct startline *s, const struct la
 	jsonout_bool(&j, "unix_sockets", s->unix_sockets);
 	jsonout_uint(&j, "landlock_abi", (uint64_t)proof->abi);
 	jsonout_array(&j, "weaker");
+	for (size_t i = 0; i < WEAKER_NUM; i++)
+		if (proof->weaker & 1u << i)
+			jsonout_str(&j, NULL, weaker_name(i));
 	jsonout_close(&j);
 	audit_put_time(&j, &now);
 	audit_write(a, line, jsonout_end(&j));

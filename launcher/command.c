@@ -33,6 +33,7 @@
 #include "launcher/program.h"
 #include "launcher/proof.h"
 #include "launcher/seccomp.h"
+#include "launcher/weaker.h"
 
 /* What the stages hand to each other; the descriptors are CLOEXEC and go with execve. */
 struct command {
@@ -127,6 +128,27 @@ static int find_program(struct command *c)
 }
 
 /*
+ * Should: take what a newer kernel would hold back as well for what it is.
+ * Mustn't: do without it on the sly.
+ */
+static int check_scopes(struct command *c, const struct landlock_rights *rights)
+{
+	c->proof.weaker = c->in->mounts->weaker;
+	if (rights->scoped)
+		return 0;
+	if (!(c->plan->accept_weaker & WEAKER_LANDLOCK_SCOPES))
+		return error_set(
+			&c->err, 0,
+			"this kernel's Landlock has ABI %d, which holds back neither signals nor "
+			"abstract sockets: use Linux 6.12 or newer, or accept that namespaces "
+			"alone "
+			"do it with --accept-weaker=landlock-scopes (see 'sbx-net doctor')",
+			rights->abi);
+	c->proof.weaker |= WEAKER_LANDLOCK_SCOPES;
+	return 0;
+}
+
+/*
  * Should: build the ruleset after the last mount, from the descriptors that the mounts used.
  * Mustn't: resolve a grant's path again.
  */
@@ -152,6 +174,8 @@ static int build_rules(struct command *c)
 	if (landlock_abi_query(&rights, &c->err))
 		return -1;
 	c->proof.abi = rights.abi;
+	if (check_scopes(c, &rights))
+		return -1;
 	rules.read.n = mounts_roots(m, MOUNTS_READ, &read);
 	rules.write.n = mounts_roots(m, MOUNTS_WRITE, &write);
 	rules.exec.n = mounts_roots(m, MOUNTS_EXEC, &exec);

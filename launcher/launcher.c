@@ -47,10 +47,6 @@
 #include "launcher/userns.h"
 #include "netns/bridge.h"
 
-#define NAMESPACES                                                                                 \
-	(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | \
-	 CLONE_NEWCGROUP)
-
 /**
  * struct launcher - one run; owns its descriptors and the child
  * @pid: pid 1 as we see it; 0 once it has been reaped
@@ -139,7 +135,7 @@ static int spawn(struct launcher *l, const struct launcher_plan *plan, const str
 
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &old);
-	pid = syscall(SYS_clone, NAMESPACES | CLONE_PIDFD | SIGCHLD, NULL, &l->pidfd, NULL, 0L);
+	pid = syscall(SYS_clone, USERNS_ALL | CLONE_PIDFD | SIGCHLD, NULL, &l->pidfd, NULL, 0L);
 	saved = errno;
 	if (pid == 0)
 		init_run(&in);

@@ -55,6 +55,7 @@ struct pty;
  * @pty: NULL, or what pty_start() gave: the command gets a terminal of its own, which takes the
  *       place of those of 0, 1 and 2 that are terminals
  * @publish: pid 1 makes sockets inside on demand (launcher_ask_socket())
+ * @accept_weaker: WEAKER_ bits (weaker.h) of what may be missing
  * @proof: what the sandbox must stop before the command is let go; NULL to try nothing
  */
 struct launcher_plan {
@@ -67,6 +68,7 @@ struct launcher_plan {
 	struct path_list private_paths;
 	const struct pty *pty;
 	bool publish;
+	unsigned accept_weaker;
 	const struct proof_plan *proof;
 	bool allow_unix_sockets;
 	bool pinned;
@@ -115,10 +117,12 @@ enum launcher_state launcher_status(struct launcher *l, int *exit_code, struct e
  * struct launcher_proof - what the finished sandbox is, by its own account
  * @seen: PROOF_ bits (proof.h) for what the probe did and the caller must have seen, too
  * @abi: the Landlock ABI that is in force
+ * @weaker: WEAKER_ bits of what is missing
  */
 struct launcher_proof {
 	unsigned seen;
 	int abi;
+	unsigned weaker;
 };
 
 /** launcher_proof() - valid from LAUNCHER_PROVEN on; owned by the launcher. */

@@ -22,18 +22,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fd.h"
 #include "base/xalloc.h"
 #include "launcher/devpts.h"
 #include "launcher/mountplan.h"
+#include "launcher/weaker.h"
 
 /* Where the empty directory and file are kept until /proc takes the place. */
 #define COVERS "/proc"
@@ -42,6 +44,7 @@
 struct work {
 	struct mountplan plan;
 	enum fs_mode mode;
+	unsigned accept, weaker; /* WEAKER_ */
 	int empty_dir, empty_file;
 	struct error *err;
 };
@@ -157,8 +160,10 @@ static const char *relative(const struct mountplan_step *s, const struct mountpl
 static int open_below(struct work *w, const struct mountplan_step *s,
 		      const struct mountplan_step *above)
 {
+	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+				.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH };
 	const char *rel = relative(s, above);
-	CLEANUP_CLOSE int fd = *rel ? fd_open_plain(above->fd, rel, O_PATH | O_NOFOLLOW)
+	CLEANUP_CLOSE int fd = *rel ? (int)syscall(SYS_openat2, above->fd, rel, &how, sizeof(how))
 				    : fcntl(above->fd, F_DUPFD_CLOEXEC, 3);
 	struct stat st;
 
@@ -263,22 +268,37 @@ static int attach_all(struct work *w)
 	return 0;
 }
 
+int mounts_proc(struct error *err)
+{
+	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) == 0)
+		return 0;
+	if (errno == EPERM)
+		return error_set(
+			err, errno,
+			"cannot mount a fresh /proc: the surrounding container hides parts of its "
+			"own; start it with --security-opt systempaths=unconfined, or accept that "
+			"the command sees which processes the container runs with "
+			"--accept-weaker=proc (see 'sbx-net doctor')");
+	return error_set(err, errno, "cannot mount a fresh /proc (see 'sbx-net doctor')");
+}
+
 /*
  * Should: show only the run's own processes, and nothing of the kernel to write to.
- * Mustn't: fall back to the host's /proc, where a hundred other processes can be read.
+ * Mustn't: fall back to the surrounding /proc, where a hundred other processes can be read, unless
+ * that has been accepted by name; read-only it is in any case.
  */
 static int mount_proc(struct work *w)
 {
 	if (umount2(COVERS, MNT_DETACH) < 0)
 		return error_set(w->err, errno, "cannot clear " COVERS);
-	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) == 0)
+	if (mounts_proc(w->err) == 0)
 		return 0;
-	if (errno == EPERM)
-		return error_set(
-			w->err, errno,
-			"cannot mount a fresh /proc: the surrounding container hides parts "
-			"of its own; start it with --security-opt systempaths=unconfined");
-	return error_set(w->err, errno, "cannot mount a fresh /proc");
+	if (!(w->accept & WEAKER_PROC))
+		return -1;
+	w->weaker |= WEAKER_PROC;
+	if (set_flags(AT_FDCWD, "/proc", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID) < 0)
+		return error_set(w->err, errno, "cannot make /proc read-only");
+	return 0;
 }
 
 static int carry_out(struct work *w)
@@ -317,7 +337,11 @@ static void collect(struct work *w, struct mounts *out)
 int mounts_setup(const struct launcher_plan *plan, const struct protect *protect,
 		 struct mounts *out, struct error *err)
 {
-	struct work w = { .mode = plan->fs, .empty_dir = -1, .empty_file = -1, .err = err };
+	struct work w = { .mode = plan->fs,
+			  .accept = plan->accept_weaker,
+			  .empty_dir = -1,
+			  .empty_file = -1,
+			  .err = err };
 	int rc;
 
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
@@ -327,6 +351,7 @@ int mounts_setup(const struct launcher_plan *plan, const struct protect *protect
 	rc = carry_out(&w);
 	if (rc == 0) {
 		collect(&w, out);
+		out->weaker = w.weaker;
 		out->private_pts = devpts_mount();
 	}
 	cleanup_close(&w.empty_dir);

@@ -33,6 +33,7 @@ struct mounts_root {
  * @tmpdir: the private /tmp, O_PATH, or -1 if /tmp is the host's
  * @hidden, @nhidden: canonical paths, sorted, of what is covered, or would be if it were there
  * @covers: the empty directory and the empty file that are shown in their place; -1 if none are
+ * @weaker: WEAKER_ bits of what is missing and had been accepted
  * @private_pts: /dev/pts is the run's own
  */
 struct mounts {
@@ -42,6 +43,7 @@ struct mounts {
 	char **hidden;
 	size_t nhidden;
 	int covers[2];
+	unsigned weaker;
 	bool private_pts;
 };
 
@@ -64,6 +66,13 @@ int mounts_setup(const struct launcher_plan *plan, const struct protect *protect
  * Return: how many.
  */
 size_t mounts_roots(const struct mounts *m, enum mounts_use use, int **out);
+
+/**
+ * mounts_proc() - mount a /proc of the own PID namespace over what is there
+ *
+ * Return: 0, or -1 with @err; a container that hides parts of its /proc makes it fail with EPERM.
+ */
+int mounts_proc(struct error *err);
 
 /** mounts_clear() - close and free; the mounts stay. */
 void mounts_clear(struct mounts *m);

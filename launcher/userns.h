@@ -4,9 +4,15 @@
 #ifndef LAUNCHER_USERNS_H
 #define LAUNCHER_USERNS_H
 
+#include <sched.h>
 #include <sys/types.h>
 
 #include "base/error.h"
+
+/* Every namespace of a run, by one clone(2). */
+#define USERNS_ALL                                                                                 \
+	(CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | \
+	 CLONE_NEWCGROUP)
 
 /**
  * userns_map_self() - map one user and one group to themselves in the namespace just entered

@@ -1,0 +1,34 @@
+/*
+ * weaker.h - what a run may lack, if the user accepts it by name (--accept-weaker)
+ *
+ * A sandbox without one of these still stands; each names a second wall, or something that is shown
+ * and not reached. Nothing is ever left out that has no name here, nor without the name.
+ */
+#ifndef LAUNCHER_WEAKER_H
+#define LAUNCHER_WEAKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+/*
+ * PROC: no /proc of the sandbox's own, but the surrounding one, read-only: the command sees which
+ * processes there are, and their command lines; it can neither signal nor look into one.
+ */
+#define WEAKER_PROC	       (1u << 0)
+/*
+ * LANDLOCK_SCOPES: signals and abstract sockets are held back by the PID and network namespaces
+ * alone (Landlock before ABI 6).
+ */
+#define WEAKER_LANDLOCK_SCOPES (1u << 1)
+
+#define WEAKER_NUM 2
+
+/** weaker_name() - of bit number @i, below WEAKER_NUM. */
+const char *weaker_name(size_t i);
+
+/** weaker_parse() - NAME[,NAME]... into a set of bits. 0, or -1 with @err that knows the names. */
+int weaker_parse(const char *names, unsigned *out, struct error *err);
+
+#endif
