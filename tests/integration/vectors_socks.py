@@ -149,7 +149,7 @@ class Protocol(RawCase):
     def test_bad_requests(self):
         cases = {  # id: (request, acceptable REPs)
             "S-012": (b"\5\2\0\3" + NAME + b"\0\x50", {7}),
-            "S-013": (b"\5\3\0\3" + NAME + b"\0\x50", {7}),
+            "S-012.1": (b"\5\3\0\3" + NAME + b"\0\x50", {7}),
             "S-015": (b"\5\1\1\3" + NAME + b"\0\x50", {1}),
             "S-015.1": (b"\5\1\xff\3" + NAME + b"\0\x50", {1}),
             "S-017": (b"\5\1\0\3\0\0\x50", {1}),

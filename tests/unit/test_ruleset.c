@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "base/cleanup.h"
@@ -231,8 +232,61 @@ static void test_rule_pointers_stay_good(void **state)
 	ruleset_free(rs);
 }
 
-/* One host with thousands of entries would make a chain that lookups walk. */
-/* H-056; tests/bench/bench_ruleset.c measures a look-up among 10, 10^4 and 10^6 entries */
+static struct ruleset *with_entries(unsigned n)
+{
+	struct ruleset *rs = ruleset_new();
+	char text[64];
+
+	for (unsigned i = 0; i < n; i++) {
+		(void)snprintf(text, sizeof(text), i % 2 ? "h%u.example" : "*.w%u.example", i);
+		add(rs, text);
+	}
+	return rs;
+}
+
+/* Seconds of this thread's processor time for look-ups of names of many labels. */
+static double time_lookups(const struct ruleset *rs, unsigned n)
+{
+	struct timespec from, to;
+	struct hostname h;
+	struct addr a;
+	char text[200];
+
+	assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from), 0);
+	for (unsigned i = 0; i < n; i++) {
+		int len = snprintf(text, sizeof(text), "a.b.c.d.e.f.g.h.i.j.k.l.w%u.example",
+				   i % 100000 | 1);
+
+		assert_int_equal(hostname_parse(text, (size_t)len, &h, &a), HOSTNAME_NAME);
+		assert_null(ruleset_find_name(rs, &h, 443, &plain));
+	}
+	assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to), 0);
+	return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+}
+
+/* H-056: 50,000 entries cost a look-up no more than ten do, and 10,000 of them are no second. */
+static void test_lookup_does_not_grow_with_the_list(void **state)
+{
+	struct ruleset *few = with_entries(10), *many = with_entries(50000);
+	double slow, fast = 1e9;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) { /* the least of three: others run here, too */
+		double t = time_lookups(few, 10000);
+
+		fast = t < fast ? t : fast;
+	}
+	slow = time_lookups(many, 10000);
+	assert_true(slow < 1.0);
+	assert_true(slow < 20 * fast); /* a walk would cost 5,000 times as much */
+	ruleset_free(few);
+	ruleset_free(many);
+}
+
+/*
+ * One host with thousands of entries would make a chain that lookups walk (H-056).
+ * tests/bench/bench_ruleset.c measures a look-up among 10, 10^4 and 10^6 entries.
+ */
 static void test_entries_for_one_host_are_bounded(void **state)
 {
 	struct ruleset *rs = ruleset_new();
@@ -338,6 +392,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_port_and_apex),
 		cmocka_unit_test(test_same_entry_is_kept_once),
 		cmocka_unit_test(test_rule_pointers_stay_good),
+		cmocka_unit_test(test_lookup_does_not_grow_with_the_list),
 		cmocka_unit_test(test_entries_for_one_host_are_bounded),
 		cmocka_unit_test(test_each),
 		cmocka_unit_test(test_memory_an_entry),

@@ -306,6 +306,52 @@ static void test_format_reply_has_no_address(void **state)
 	assert_memory_equal(out, "\x05\x02\x00\x01\0\0\0\0\0\0", 10);
 }
 
+static uint32_t next_random(void)
+{
+	static uint32_t x = 2463534242u;
+
+	x ^= x << 13;
+	x ^= x >> 17;
+	x ^= x << 5;
+	return x;
+}
+
+/* S-036: a million inputs of at most 600 bytes; half of them begin as a request does. */
+static void test_random_inputs_are_refused_or_well_formed(void **state)
+{
+	unsigned taken = 0;
+
+	(void)state;
+	for (int i = 0; i < 1000000; i++) {
+		uint8_t s[600];
+		size_t n = next_random() % 40 ? next_random() % 24 : next_random() % 601;
+		struct reader r = reader_init(s, n);
+		struct socks5_error err;
+		struct target t;
+		bool acceptable;
+
+		for (size_t k = 0; k < n; k++)
+			s[k] = (uint8_t)(next_random() >> 11);
+		if (n > 3 && i % 2) {
+			memcpy(s, "\5\1\0", 3);
+			s[3] &= 7;
+		}
+		if (socks5_parse_request(&r, &t, &err) == PARSE_OK) {
+			assert_true(s[0] == 5 && s[1] == 1 && s[2] == 0 && t.port != 0);
+			assert_true(s[3] == 1 || s[3] == 3 || s[3] == 4);
+			assert_int_equal(t.port, s[n - r.n - 2] << 8 | s[n - r.n - 1]);
+			assert_true(t.host.len > 0 && strlen(t.host.s) == t.host.len);
+			taken++;
+		}
+		r = reader_init(s, n);
+		if (socks5_parse_greeting(&r, &acceptable) == PARSE_OK) {
+			assert_int_equal(s[0], 5);
+			assert_int_equal(acceptable, memchr(s + 2, 0, s[1]) != NULL);
+		}
+	}
+	assert_true(taken > 1000); /* the rows that are well formed were among them */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_parse_request_takes_the_longest_name),
 		cmocka_unit_test(test_parse_request_leaves_target_on_failure),
 		cmocka_unit_test(test_format_reply_has_no_address),
+		cmocka_unit_test(test_random_inputs_are_refused_or_well_formed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
