@@ -117,6 +117,8 @@ static int read_flag(struct parse_state *ps, const char *path, const struct sett
 	if (!json_is_boolean(v))
 		return fail(ps, line, path, "must be true or false");
 	ps->out->flag[spec->id] = json_is_true(v) ? SETTINGS_YES : SETTINGS_NO;
+	if (spec->id == SETTINGS_UNSANDBOXED && json_is_true(v))
+		warn(ps, line, path, "has no effect here: no command leaves the sandbox");
 	return 0;
 }
 

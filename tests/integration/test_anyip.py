@@ -351,7 +351,7 @@ class AnyIP(WorldCase):
 
     # ---- what is not TCP
 
-    def test_udp_quic_and_icmp_fail_at_once(self):
+    def test_udp_quic_and_icmp_fail_at_once(self):
         o = self.w.oracle()
         kinds = [("udp", "8.8.8.8", 443), ("udp", v4(1), 443), ("udp", "2001:4860:4860::8888", 443),
                  ("udp", v4(1), 123), ("raw", 2, 1), ("raw", 3, 1), ("raw", 3, 255),

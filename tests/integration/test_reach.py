@@ -129,7 +129,7 @@ class Reach(WorldCase):
         six = "[%s]" % v6(1)
         self.assertHello(self.w.curl(["-a", six], *SOCKS5, "http://%s/" % six), six)
 
-    def test_ports(self):
+    def test_ports(self):  # T-009, as decided; H-055
         for pattern, port, ok in (("good.example:8080", 8080, True),
                                   ("good.example:8080", 80, False),
                                   ("good.example:8000-8100", 8080, True),
@@ -249,7 +249,7 @@ class Refused(WorldCase):
                 self.assertIn("403", done.stdout)
                 self.assertQuiet(o)
 
-    def test_deny_wins(self):
+    def test_deny_wins(self):  # H-045, H-046, H-054
         for options, host in (
                 (["-a", "good.example", "-d", "good.example"], "good.example"),
                 (["-d", "good.example", "-a", "good.example"], "good.example"),

@@ -131,7 +131,7 @@ class Reload(WorldCase):
         self.wait_for("reload: 1 allowed")
         self.assertEqual(self.ask("good.example"), "200")
 
-    def test_broken_file_keeps_the_policy(self):
+    def test_broken_file_keeps_the_policy(self):  # H-050
         self.start({"allowedDomains": ["good.example"]})
         for n, text in enumerate(("{", "", "{\"network\": {\"allowedDomains\": [\"*.*.x\"]}}",
                                   "{\"nework\": {}}", "{\"network\": {\"deniedDomains\": 1}}"), 1):

@@ -194,6 +194,19 @@ print(json.dumps({n: get(n, a) for n, a in theirs.items() if a}))
                 self.assertLessEqual({x for x, _ in o.accepts()}, mine)
             self.assertEqual(out["a.wild.example"], "ConnectionResetError")
 
+    def test_an_answer_is_shared_and_judged_anew(self):  # D-025
+        """One session's look-up is in the cache for the next, and no verdict comes with it."""
+        url = "http://ttl-d025.odd.example/"
+        with self.serve(["-a", "*.odd.example"]):
+            o = self.w.oracle()
+            for options, want in (([], "200"), (["-d", "51.15.10.0/24"], "403"),
+                                  (["--only", "good.example"], "403"), ([], "200")):
+                with self.subTest(options):
+                    done = self.curl("-w", "%{http_code}", url, options=options)
+                    self.assertEqual(done.stdout[-3:], want)
+            self.assertEqual([t for t, _ in o.queries()].count("A"), 1)
+            self.assertEqual(len(o.accepts()), 2)
+
     def test_only_and_deny_narrow(self):
         with self.serve(ALLOW):
             for options, host, ok in (

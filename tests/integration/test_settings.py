@@ -15,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 DATA = os.path.join(HERE, "..", "data")
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
+import ran  # noqa: E402
 import schema  # noqa: E402
 
 SBX = os.environ.get("SBX_NET", os.path.join(ROOT, "build", "cli", "sbx-net"))
@@ -234,4 +235,4 @@ class Foreign(Case):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    unittest.main(verbosity=2, testRunner=ran.Runner)

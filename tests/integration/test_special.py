@@ -50,7 +50,7 @@ class Special(RawCase):
                     with self.subTest(name, way=way, port=port):
                         self.assertDenied(results["%s %s:%d" % (way, name, port)], codes)
 
-    def test_special_names(self):
+    def test_special_names(self):  # A-025, A-040, D-002
         expected = {n: codes for n, (_, codes) in SPECIAL.items()}
         self.refuse_all(expected, self.allowed(expected))
 
@@ -82,7 +82,7 @@ class Special(RawCase):
                         self.assertDenied(r, None)
         self.assertEqual(o.accepts(), [])
 
-    def test_literals(self):
+    def test_literals(self):  # A-025
         """The same addresses as literals, with everything allowed and with nothing allowed.
 
         "*" lists no private or special literal: those may read "not-listed" too.
@@ -110,7 +110,7 @@ class Special(RawCase):
         return [b"\5\1\0", b"\5\1\0" + (b"\4" if family == socket.AF_INET6 else b"\1") +
                 socket.inet_pton(family, addr) + struct.pack(">H", port)]
 
-    def test_mixtures_reach_the_public_address_only(self):
+    def test_mixtures_reach_the_public_address_only(self):  # D-004
         names = ["mix-lo6.example", "mix-mapped.example", "mix-lo4.example", "mix-ten.example"]
         for name in names:
             for way, make in WAYS.items():
@@ -129,7 +129,7 @@ class Special(RawCase):
         self.assertEqual(done.stdout, "200 403 ", done.stderr)
         self.assertEqual(o.accepts(), [(v4(1), 80)])
 
-    def test_strange_answers(self):  # D-010, D-019
+    def test_strange_answers(self):  # D-010, D-019, D-020
         names = ["loop-s.odd.example", "other-s.odd.example", "junk-s.odd.example",
                  "fail-s.odd.example", "chain-0.odd.example", "nosuch.odd.example"]
         o = self.w.oracle()

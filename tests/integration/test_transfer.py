@@ -224,7 +224,7 @@ class EarlyData(RawCase):
 
 
 class Streams(RawCase):
-    def test_back_pressure(self):  # R-002
+    def test_back_pressure(self):  # R-002; R-022 where a sanitizer looks on
         script = TUNNEL + r"""
 s = tunnel(b'good.example', %d, 65536)
 print('open', flush=True)
@@ -311,7 +311,7 @@ print(len(t), t[-1] - t[0] > 0.5)
 
 
 class DeadTargets(RawCase):
-    def test_reasons(self):
+    def test_reasons(self):  # S-032
         names = ["good.example", "gone.example", "dead.example", "nosuch.example",
                  "fail-t.odd.example", "silent-t.odd.example"]
         allow = [x for n in names for x in ("-a", n)]

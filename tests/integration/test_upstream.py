@@ -213,7 +213,7 @@ class ServerName(WorldCase):
         return self.w.curl(options, "-k", "--connect-to", "evil.test:443:good.example:443", *args,
                            "https://evil.test/")
 
-    def test_another_name_is_cut_off(self):
+    def test_another_name_is_cut_off(self):  # Q-080
         for way, args in self.WAYS.items():
             with self.subTest(way):
                 o = self.w.oracle()
@@ -224,7 +224,7 @@ class ServerName(WorldCase):
                 self.assertEqual(len(lines), 1, done.stderr)
                 self.assertIn("good.example:443", lines[0])
 
-    def test_off_lets_it_pass(self):
+    def test_off_lets_it_pass(self):  # Q-081, as documented
         """The twin: without the check the same request arrives."""
         for way, args in self.WAYS.items():
             with self.subTest(way):
@@ -248,7 +248,7 @@ class ServerName(WorldCase):
         self.assertIn("ConnectionResetError", bad.stderr)
         self.assertEqual(len(self.refusal_lines(bad.stderr)), 1)
 
-    def test_strict_wants_tls(self):
+    def test_strict_wants_tls(self):  # Q-086
         script = ("import socket\n"
                   "s=socket.create_connection(('good.example',443),20)\n"
                   "s.sendall(b'SSH-2.0-x\\r\\n')\n"

@@ -95,6 +95,7 @@ class UserFiles(WorldCase):
             "~/keys/config": "r", "~/keys/x.key": "-", "~/notes/n": "r", "~/cache/tool/c": "rw",
             "~/share/s/f": "rw", "~/.bashrc": "r"})
         self.assertEqual(self.warned(stderr), {"failIfUnavailable", "autoAllowBashIfSandboxed",
+                                               "allowUnsandboxedCommands",
                                                "enableWeakerNestedSandbox", "excludedCommands"})
 
     def test_srt(self):

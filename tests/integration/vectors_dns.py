@@ -103,7 +103,7 @@ class Port53(RawCase):  # D-021
         self.assertEqual(done.stdout, "sent sent\n" * len(self.ADDRS), done.stderr)
         self.assertQuiet(o)
 
-    def test_through_the_proxy(self):
+    def test_through_the_proxy(self):  # D-022, as decided
         for options, code in ((["-a", "good.example"], "not-listed"),
                               (["-a", "*", "-d", "*:53"], "denied")):
             o = self.w.oracle()

@@ -389,7 +389,7 @@ class Forwarding(RawCase):
         self.assertDenied(self.raw(self.GOODS, {"x": p})["x"], {"not-listed"})
         self.assertQuiet(o)
 
-    def test_connect_answer(self):
+    def test_connect_answer(self):  # Q-001; Q-087, as decided
         r = self.raw(self.GOODS, {"x": connect("good.example", 80, get=True)})["x"]
         self.assertRegex(r["recv"], rb"\AHTTP/1\.1 200 [^\r\n]*\r\n\r\nHTTP/1\.1 200 OK\r\n")
 

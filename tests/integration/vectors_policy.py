@@ -136,6 +136,39 @@ class Decisions(RawCase):
         self.assertEqual(done.stdout, "{'200': %d} 200\n" % n, done.stderr)
 
 
+# Runs a command where the kernel has no IPv6: every socket of that family is refused, by seccomp.
+NO_IPV6 = r"""
+import ctypes, os, platform, struct, sys
+nr = {"x86_64": 41, "aarch64": 198}[platform.machine()]
+rows = [(0x20, 0, 0, 0), (0x15, 0, 3, nr), (0x20, 0, 0, 16), (0x15, 0, 1, 10),
+        (0x06, 0, 0, 0x00050000 | 97), (0x06, 0, 0, 0x7fff0000)]
+code = b"".join(struct.pack("HBBI", *r) for r in rows)
+buf = ctypes.create_string_buffer(code, len(code))
+prog = struct.pack("HxxxxxxQ", len(rows), ctypes.addressof(buf))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, prog, 0, 0) == 0
+import socket
+try:
+    socket.socket(socket.AF_INET6)
+    sys.exit("there is IPv6 after all")
+except OSError:
+    pass
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+class NoIpv6(RawCase):
+    def test_without_ipv6(self):  # C-101
+        script = ("curl -sS http://good.example/; curl -sS --noproxy '*' http://v4only.example/; "
+                  "curl -s -o /dev/null -w '%{http_code}' http://evil.example/")
+        argv = self.w.sbx_argv([*GOOD, "-a", "v4only.example"], ["sh", "-c", script])
+        o = self.w.oracle()
+        done = self.w.run(["/usr/bin/python3", "-c", NO_IPV6, *argv])
+        self.assertEqual(done.stdout, "hello from net good.example\n"
+                         "hello from net v4only.example\n403", done.stderr)
+        self.assertEqual({a for a, _ in o.accepts()}, {v4(1), v4(3)})
+
+
 class Options(RawCase):
     def each_way(self, opts, host, port, want, port_way=None):
         """want: a set of refusal codes, or None: reached."""
@@ -169,7 +202,7 @@ class Options(RawCase):
         self.each_way(["-p", path], "ten.example", 80, None)
         self.each_way(["-p", path], "ula.example", 80, {"private"})
 
-    def test_deny_by_block_and_by_resolved_address(self):
+    def test_deny_by_block_and_by_resolved_address(self):  # A-011
         good = NAMES["good.example"]
         for entry in (v4(1) + "/32", "51.15.10.0/24", "51.0.0.0/8"):
             # the IPv4 address is refused, the IPv6 one stays

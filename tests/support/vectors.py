@@ -116,6 +116,7 @@ def hosts():
     add("H-015", OK, "I.WILD.EXAMPLE")
     add("H-016", OK, "good.example.", "GOOD.example.")
     add("H-030", OK, "_dmarc.wild.example", "foo_bar.wild.example")
+    add("H-047", OK, "x.bad.wild.example")  # as decided: the denied name is its own
     add("H-040", OK, "a.wild.example", "a.b.c.wild.example")
     return out
 

@@ -29,6 +29,8 @@ import threading
 import time
 import unittest
 
+import ran
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNS, CLONE_NEWNET = 0x00020000, 0x40000000
@@ -891,7 +893,7 @@ def main():
         module.tearDownModule = teardown_world
     # as for ctrl-C: unittest would take SystemExit for a failing test and go on
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    prog = unittest.main(module=module, exit=False, verbosity=2)
+    prog = unittest.main(module=module, exit=False, verbosity=2, testRunner=ran.Runner)
     result = prog.result
     if result.skipped:
         print("SKIPPED: %d tests" % len(result.skipped), file=sys.stderr)
