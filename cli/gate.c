@@ -74,7 +74,7 @@ struct gate *gate_new(const struct run_options *o, const char *cwd, struct error
 	g->names = namebudget_new();
 	if (rules_load(&g->rules, o, cwd, err) < 0 ||
 	    forwards_build(&g->forwards, o, g->rules.policy, err) < 0 ||
-	    wayout_upstream(o, g->rules.layers, &g->upstreams, err) < 0) {
+	    wayout_upstream(o, g->rules.layers, NULL, &g->upstreams, err) < 0) {
 		gate_free(g);
 		return NULL;
 	}
@@ -263,13 +263,15 @@ static void ask_cancel_cb(void *arg, void *question)
 int gate_read_again(struct gate *g, struct error *err)
 {
 	struct rules next, old = g->rules;
+	struct upstreams *way;
 
 	if (g->marks && filemark_check(g->marks, err) < 0)
 		return -1;
 	if (rules_load(&next, g->options, g->cwd, err) < 0)
 		return -1;
 	/* Once more: what has been read is then what was locked. */
-	if (g->marks && filemark_check(g->marks, err) < 0) {
+	if ((g->marks && filemark_check(g->marks, err) < 0) ||
+	    wayout_upstream(g->options, next.layers, g->upstreams, &way, err) < 0) {
 		rules_clear(&next);
 		return -1;
 	}
@@ -277,6 +279,9 @@ int gate_read_again(struct gate *g, struct error *err)
 		asking_apply(g->asking, next.policy, next.layers);
 	g->rules = next;
 	g->policy = next.policy;
+	session_set_upstream(g->session, way);
+	upstreams_free(g->upstreams);
+	g->upstreams = way;
 	if (g->asking)
 		asking_reload(g->asking);
 	if (g->options->cut_revoked)

@@ -435,7 +435,7 @@ const struct option_spec option_table[OPT_NUM] = {
 		apply_resolver, INTO(resolvers) },
 	[OPT_UPSTREAM_PROXY] = { "upstream-proxy", 0, true, SECTION_NETWORK, FOR_RUN | FOR_SERVE,
 		"URL", "none",
-		"reach the world through this http:// or socks5h:// proxy; none: directly",
+		"reach the world through this http://, https:// or socks5h:// proxy; none: directly",
 		apply_upstream, INTO(upstream_proxy) },
 	[OPT_SOCKET] = { "socket", 0, true, SECTION_NETWORK, FOR_BRIDGE, "PATH", "@file",
 		"the proxy: a control.sock or proxy.sock of serve, or any HTTP proxy's socket",

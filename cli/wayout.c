@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "proxy/tls.h"
 #include "proxy/upstream.h"
 
 static const char *environment(const char *name)
@@ -17,8 +18,24 @@ static void note(void *arg, const char *text)
 	log_warn("%s", text);
 }
 
-int wayout_upstream(const struct run_options *o, const struct layers *l, struct upstreams **out,
-		    struct error *err)
+/* A proxy that speaks TLS needs certificates to believe, and now is the time to read them. */
+static int add_trust(struct upstreams *u, const struct upstreams *old, struct error *err)
+{
+	struct tls_trust *trust;
+
+	if (!upstreams_want_trust(u))
+		return 0;
+	trust = old ? tls_trust_ref(upstreams_trust(old)) : NULL;
+	if (!trust)
+		trust = tls_trust_new(err);
+	if (!trust)
+		return error_wrap(err, "upstream proxy");
+	upstreams_set_trust(u, trust);
+	return 0;
+}
+
+static int choose(const struct run_options *o, const struct layers *l, struct upstreams **out,
+		  struct error *err)
 {
 	const char *url = layers_managed_upstream(l);
 	struct upstream up;
@@ -39,6 +56,21 @@ int wayout_upstream(const struct run_options *o, const struct layers *l, struct 
 		return -1;
 	*out = upstreams_one(&up);
 	explicit_bzero(&up, sizeof(up));
+	return 0;
+}
+
+int wayout_upstream(const struct run_options *o, const struct layers *l,
+		    const struct upstreams *old, struct upstreams **out, struct error *err)
+{
+	struct upstreams *u;
+
+	if (choose(o, l, &u, err) < 0)
+		return -1;
+	if (u && add_trust(u, old, err) < 0) {
+		upstreams_free(u);
+		return -1;
+	}
+	*out = u;
 	return 0;
 }
 

@@ -12,13 +12,14 @@ struct upstreams;
 
 /**
  * wayout_upstream() - the proxy that we must go through
+ * @old: what it was before a reload, whose certificates are not read again; or NULL
  * @out: to be freed by upstreams_free(); NULL for direct connections
  *
  * The managed file, --upstream-proxy, the other files and our own environment, in that order; the
  * first that says something counts. Return: 0, or -1 with @err.
  */
-int wayout_upstream(const struct run_options *o, const struct layers *l, struct upstreams **out,
-		    struct error *err);
+int wayout_upstream(const struct run_options *o, const struct layers *l,
+		    const struct upstreams *old, struct upstreams **out, struct error *err);
 
 /**
  * wayout_resolvers() - the DNS servers of --resolver, else of the settings files

@@ -168,7 +168,10 @@ static void leaf_exec_memory(struct seccomp_asm *a)
 	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
 }
 
-/* A terminal's size and modes, for prompts and a relayed pty; how much can be read. */
+/*
+ * A terminal's size and modes, for prompts and a relayed pty; how much can be read; and how much a
+ * peer has not acknowledged, for a reset must not overtake what was sent before.
+ */
 static void leaf_ioctl(struct seccomp_asm *a)
 {
 	static const uint32_t requests[] = {
@@ -176,7 +179,7 @@ static void leaf_ioctl(struct seccomp_asm *a)
 		0x540b,				    /* TCFLSH */
 		0x540f,	    0x5410,		    /* TIOCGPGRP TIOCSPGRP */
 		0x5413,	    0x5414,		    /* TIOCGWINSZ TIOCSWINSZ */
-		0x541b,	    0x5421,		    /* FIONREAD FIONBIO */
+		0x541b,	    0x5421, 0x5411,	    /* FIONREAD FIONBIO SIOCOUTQ */
 		0x80045430,			    /* TIOCGPTN */
 	};
 

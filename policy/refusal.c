@@ -118,6 +118,10 @@ static const char *failure(const struct decision *d)
 	case ECONNRESET:
 	case EPIPE:
 		return "the connection was reset";
+	case EKEYREJECTED:
+		return "the upstream proxy's certificate is not accepted";
+	case EPROTO:
+		return "the upstream proxy does not speak as it should";
 	case EADDRNOTAVAIL:
 		return "this machine has no address of that kind";
 	default:

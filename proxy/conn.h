@@ -75,6 +75,7 @@ struct inbuf {
  * @running: conn_run() is on the stack: it will see what else there is
  * @idle: between two requests: the next head's time starts with its first byte
  * @linger: in CONN_REPLY: read until the client ends before closing
+ * @rerouted: the way out has changed since its request's head was written
  * @through: the upstream side is a proxy of ours, and @addr does not say where it leads
  * @discarded: in CONN_REPLY: bytes read so far
  * @moved, @quiet: the bytes both ways at the last tick, and for how many ticks it has been those
@@ -101,7 +102,7 @@ struct conn {
 	uint8_t proto; /* enum proto */
 	uint8_t moves; /* counts conn_enter() */
 	uint8_t quiet;
-	bool queued, running, asked, allowed, linger, idle, through;
+	bool queued, running, asked, allowed, linger, idle, through, rerouted;
 	const char *by;
 	struct target target;
 	struct addr addr;

@@ -104,8 +104,9 @@ void forward_begin(struct conn *c, const struct http_request *req)
 {
 	struct forward *f = c->forward;
 	const struct upstream *up = absolute_for(c, req);
-	bool server_keeps = f && f->server_keeps && f->absolute == (up != NULL);
+	bool server_keeps = f && f->server_keeps && f->absolute == (up != NULL) && !c->rerouted;
 
+	c->rerouted = false;
 	if (f) {
 		free(f->head.p);
 		free(f->raw);
@@ -350,7 +351,7 @@ static ssize_t raw_fill(struct forward *f, struct side *from)
 	raw_room(f);
 	max = f->raw_cap - f->raw_len < STEP ? f->raw_cap - f->raw_len : STEP;
 	do
-		n = recv(from->fd, f->raw + f->raw_len, max, 0);
+		n = side_recv(from, f->raw + f->raw_len, max, 0);
 	while (n < 0 && errno == EINTR);
 	if (n > 0)
 		f->raw_len += (size_t)n;
@@ -573,7 +574,7 @@ static bool down_body(struct conn *c)
 	}
 	if (!from->readable)
 		n = -1;
-	else if (is_long(f) &&
+	else if (is_long(f) && !from->tls &&
 		 (w->pipe.rd >= 0 || pipepool_get(&c->session->proxy->pool, &w->pipe)))
 		n = down_splice(c);
 	else

@@ -219,7 +219,7 @@ static void watch_upstream(struct conn *c)
 
 	if (up->fd < 0 || !up->readable)
 		return;
-	if (recv(up->fd, &byte, 1, MSG_PEEK) < 0 && errno == EAGAIN)
+	if (side_recv(up, &byte, 1, MSG_PEEK) < 0 && errno == EAGAIN)
 		up->readable = false;
 	else
 		conn_upstream_end(c, false, "eof");

@@ -6,6 +6,7 @@ struct limits limits_default(void)
 				.reply_ms = REPLY_TIMEOUT_MS,
 				.keep_alive_ms = KEEP_ALIVE_TIMEOUT_MS,
 				.response_ms = RESPONSE_TIMEOUT_MS,
+				.upstream_tls_ms = UPSTREAM_TLS_TIMEOUT_MS,
 				.upstream_ms = UPSTREAM_TIMEOUT_MS,
 				.idle_ms = IDLE_TIMEOUT_MS,
 				.session_connections = SESSION_CONNECTIONS_MAX,

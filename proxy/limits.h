@@ -66,8 +66,9 @@
 #define PIPE_POOL_MAX	     32 /* idle pipes kept for the next burst */
 
 /* The proxy that we ourselves must go through */
-#define UPSTREAM_HEAD_MAX   (16 * 1024) /* bytes of its answer to CONNECT */
-#define UPSTREAM_TIMEOUT_MS (30 * 1000) /* ms for its whole handshake: it connects meanwhile */
+#define UPSTREAM_HEAD_MAX	(16 * 1024) /* bytes of its answer to CONNECT */
+#define UPSTREAM_TLS_TIMEOUT_MS (10 * 1000) /* ms for TLS with it */
+#define UPSTREAM_TIMEOUT_MS	(30 * 1000) /* ms for its whole handshake: it connects meanwhile */
 
 /* Forwarding of plain HTTP */
 #define FORWARD_BUFFER_MAX    (64 * 1024) /* bytes held each way: the high-water mark */
@@ -77,11 +78,12 @@
 
 /**
  * struct limits - those that hold for a proxy and that a test may want smaller
- * @head_ms, @reply_ms, @keep_alive_ms, @response_ms, @upstream_ms, @idle_ms: the *_TIMEOUT_MS
+ * @head_ms, @reply_ms, @keep_alive_ms, @response_ms, @upstream_tls_ms, @upstream_ms, @idle_ms: the *_TIMEOUT_MS
  * @session_connections, @connections: SESSION_CONNECTIONS_MAX and PROXY_CONNECTIONS_MAX
  */
 struct limits {
-	unsigned head_ms, reply_ms, keep_alive_ms, response_ms, upstream_ms, idle_ms;
+	unsigned head_ms, reply_ms, keep_alive_ms, response_ms, upstream_tls_ms, upstream_ms,
+		idle_ms;
 	size_t session_connections, connections;
 };
 

@@ -15,27 +15,33 @@
 struct event_base;
 struct parent;
 struct resolver;
+struct tls;
+struct tls_trust;
 
 /**
  * typedef parent_cb - it is over; the callee calls parent_free()
  * @fd: a connection to the target (to the parent itself for @bare), which the callee owns, or -1
+ * @tls: what the bytes must go through, the callee's too; NULL for plain ones
  * @code: when @fd is -1: CODE_CONNECT_FAILED, CODE_CONNECT_TIMEOUT
  * @error: and an errno that describes it, or 0
  */
-typedef void parent_cb(void *arg, int fd, enum code code, int error);
+typedef void parent_cb(void *arg, int fd, struct tls *tls, enum code code, int error);
 
 /**
  * struct parent_plan
- * @up, @target: must outlive the attempt
- * @timeout_ms: for what is said once it is connected
+ * @up: copied, since a reload may replace it
+ * @target: must outlive the attempt
+ * @trust: for a parent that speaks TLS; the attempt becomes one of its owners
+ * @tls_ms, @talk_ms: for TLS, and then for what is said
  * @bare: only connect to the parent: a request in absolute-form follows
  */
 struct parent_plan {
 	struct event_base *base;
 	struct resolver *resolver;
 	const struct upstream *up;
+	struct tls_trust *trust;
 	const struct target *target;
-	unsigned timeout_ms;
+	unsigned tls_ms, talk_ms;
 	bool bare;
 };
 

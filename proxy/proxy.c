@@ -212,6 +212,15 @@ void session_join(struct session *s, int client, int server)
 	(void)close(server);
 }
 
+void session_set_upstream(struct session *s, const struct upstreams *up)
+{
+	struct conn *c;
+
+	s->cfg.upstream = up;
+	LIST_FOREACH (c, &s->conns, link)
+		c->rerouted = true;
+}
+
 void session_close_listeners(struct session *s)
 {
 	listener_close_all(s);

@@ -91,7 +91,8 @@ struct proxy_question {
  * @admit: a last word on an allowed name before it is looked up (false: code "limit"), or NULL
  * @name: for captured connections; NULL when there are none
  * @canary: a target that the proxy answers a CONNECT for itself, to show that it is there; or NULL
- * @upstream: the proxy that we ourselves must go through, or NULL; outlives the session
+ * @upstream: the proxy that we ourselves must go through, or NULL; outlives the session, or is
+ *            replaced by session_set_upstream()
  * @arg: passed to each of the above
  */
 struct session_config {
@@ -148,6 +149,14 @@ int session_listen(struct session *s, int fd, enum listener_kind kind, const str
  * session is full they are closed.
  */
 void session_join(struct session *s, int client, int server);
+
+/**
+ * session_set_upstream() - another way out, for connections and requests to come
+ * @up: as in struct session_config; the one before it is not used any more
+ *
+ * A plain request that was read and is not connected yet is answered by 502.
+ */
+void session_set_upstream(struct session *s, const struct upstreams *up);
 
 /** session_close_listeners() - accept no more; connections that are open go on. */
 void session_close_listeners(struct session *s);

@@ -13,6 +13,7 @@
 #include "proxy/reply.h"
 #include "proxy/socks4.h"
 #include "proxy/socks5.h"
+#include "proxy/tls.h"
 #include "proxy/upstream.h"
 
 static const struct policy *policy(const struct conn *c)
@@ -207,7 +208,8 @@ static void connected(struct conn *c)
 	conn_tunnel(c);
 }
 
-static void adopt(struct conn *c, int fd)
+/* @tls is taken over like @fd. */
+static void adopt(struct conn *c, int fd, struct tls *tls)
 {
 	struct decision d;
 	struct addr peer = { .family = AF_UNSPEC };
@@ -215,6 +217,7 @@ static void adopt(struct conn *c, int fd)
 	if (c->through || reached_is_vetted(c, fd, &peer, &d))
 		decide(c, &d);
 	if (d.verdict != VERDICT_ALLOW) {
+		tls_free(tls);
 		(void)close(fd);
 		if (d.code == CODE_CONNECT_FAILED)
 			conn_fail(c, CODE_CONNECT_FAILED, 0);
@@ -224,10 +227,13 @@ static void adopt(struct conn *c, int fd)
 	}
 	c->addr = peer;
 	if (!side_open(&c->t.side[UPSTREAM], c->session->proxy->base, fd, upstream_cb, c)) {
+		tls_free(tls);
 		conn_fail(c, CODE_CONNECT_FAILED, 0);
 		return;
 	}
 	c->t.side[UPSTREAM].readable = false; /* most servers speak second; else the event says */
+	if (tls)
+		side_wrap(&c->t.side[UPSTREAM], tls);
 	conn_tell(c, &d);
 	if (c->state == CONN_DIAL)
 		connected(c);
@@ -246,7 +252,7 @@ static void dialled(void *arg, int fd, const struct addr *addr, int error)
 		resolver_cancel(c->query);
 	c->query = NULL;
 	if (fd >= 0)
-		adopt(c, fd);
+		adopt(c, fd, NULL);
 	else
 		conn_fail(c, error == ETIMEDOUT ? CODE_CONNECT_TIMEOUT : CODE_CONNECT_FAILED,
 			  error);
@@ -287,14 +293,14 @@ static void resolved(void *arg, enum resolver_status status, const struct addr *
 
 /* ---- by way of the proxy that we ourselves must use */
 
-static void through_parent(void *arg, int fd, enum code code, int error)
+static void through_parent(void *arg, int fd, struct tls *tls, enum code code, int error)
 {
 	struct conn *c = arg;
 
 	parent_free(c->parent);
 	c->parent = NULL;
 	if (fd >= 0)
-		adopt(c, fd);
+		adopt(c, fd, tls);
 	else
 		conn_fail(c, code, error);
 	conn_run(c);
@@ -307,8 +313,10 @@ static void dial_parent(struct conn *c, const struct upstream *up)
 		.base = c->session->proxy->base,
 		.resolver = c->session->proxy->resolver,
 		.up = up,
+		.trust = upstreams_trust(c->session->cfg.upstream),
 		.target = &c->target,
-		.timeout_ms = conn_limits(c)->upstream_ms,
+		.tls_ms = conn_limits(c)->upstream_tls_ms,
+		.talk_ms = conn_limits(c)->upstream_ms,
 		.bare = c->proto == PROTO_HTTP && forward_is_absolute(c->forward),
 	};
 	struct decision d;
@@ -342,12 +350,27 @@ static bool reuse(struct conn *c)
 	return true;
 }
 
+/*
+ * The head was written for another way out, with that proxy's credentials perhaps: it must not be
+ * sent this way. The client may ask again.
+ */
+static void rerouted(struct conn *c)
+{
+	conn_upstream_end(c, false, "eof");
+	if (c->state != CONN_DEAD)
+		conn_fail(c, CODE_CONNECT_FAILED, 0);
+}
+
 void route_dial(struct conn *c)
 {
 	const struct upstream *up = upstreams_for(c->session->cfg.upstream, &c->target);
 	struct decision d;
 
 	conn_no_timer(c);
+	if (c->rerouted && c->proto == PROTO_HTTP) {
+		rerouted(c);
+		return;
+	}
 	if (reuse(c) || c->state == CONN_DEAD)
 		return;
 	conn_enter(c, CONN_DIAL);

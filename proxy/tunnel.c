@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/xalloc.h"
+#include "proxy/tls.h"
 
 void tunnel_init(struct tunnel *t)
 {
@@ -60,6 +61,7 @@ void side_take(struct side *s, struct event_base *base, int fd, event_callback_f
 	s->fd = fd;
 	s->readable = s->writable = true;
 	s->watched = s->armed = s->broken = false;
+	s->tls = NULL;
 	event_assign(&s->ev, base, fd, EV_READ | EV_PERSIST | EV_ET, cb, arg);
 }
 
@@ -74,6 +76,32 @@ bool side_open(struct side *s, struct event_base *base, int fd, event_callback_f
 {
 	side_take(s, base, fd, cb, arg);
 	return side_watch(s);
+}
+
+void side_wrap(struct side *s, struct tls *tls)
+{
+	s->tls = tls;
+	s->readable = true; /* something may wait in there that the socket will not tell of */
+}
+
+ssize_t side_recv(struct side *s, void *p, size_t n, int flags)
+{
+	if (!s->tls)
+		return recv(s->fd, p, n, flags);
+	return flags & MSG_PEEK ? tls_peek(s->tls, p, n) : tls_recv(s->tls, p, n);
+}
+
+static ssize_t side_send(struct side *s, const void *p, size_t n)
+{
+	return s->tls ? tls_send(s->tls, p, n) : send(s->fd, p, n, MSG_NOSIGNAL);
+}
+
+static void side_shutdown(struct side *s)
+{
+	if (s->tls)
+		tls_shutdown(s->tls, false);
+	else
+		(void)shutdown(s->fd, SHUT_WR);
 }
 
 void side_ready(struct side *s, short what)
@@ -114,6 +142,10 @@ void side_close(struct side *s, bool reset)
 	if (s->fd < 0)
 		return;
 	event_del(&s->ev);
+	if (s->tls && !reset)
+		tls_shutdown(s->tls, true);
+	tls_free(s->tls);
+	s->tls = NULL;
 	if (reset)
 		(void)setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst));
 	(void)close(s->fd);
@@ -133,7 +165,7 @@ size_t side_unsent(const struct side *s)
 	int n = 0;
 
 	if (s->fd < 0 || ioctl(s->fd, SIOCOUTQ, &n) < 0 || n < 0)
-		return 0;
+		return SIZE_MAX;
 	return (size_t)n;
 }
 
@@ -171,7 +203,7 @@ static void count(struct way *w, size_t n)
 
 static void flush_keep(struct way *w, struct side *to)
 {
-	ssize_t n = send(to->fd, w->keep + w->keep_off, w->keep_len - w->keep_off, MSG_NOSIGNAL);
+	ssize_t n = side_send(to, w->keep + w->keep_off, w->keep_len - w->keep_off);
 
 	if (n < 0) {
 		send_failed(to);
@@ -226,7 +258,7 @@ static void read_stopped(struct way *w, struct side *from, ssize_t n)
 
 void way_send(struct way *w, struct side *to, const void *p, size_t n)
 {
-	ssize_t sent = to->writable ? send(to->fd, p, n, MSG_NOSIGNAL) : 0;
+	ssize_t sent = to->writable ? side_send(to, p, n) : 0;
 
 	if (sent < 0) {
 		if (send_failed(to))
@@ -245,7 +277,7 @@ void way_send(struct way *w, struct side *to, const void *p, size_t n)
 /* Return: bytes taken from the sender. */
 static size_t copy(struct way *w, struct side *from, struct side *to, uint8_t *scratch)
 {
-	ssize_t n = recv(from->fd, scratch, TUNNEL_COPY, 0);
+	ssize_t n = side_recv(from, scratch, TUNNEL_COPY, 0);
 
 	if (n <= 0) {
 		read_stopped(w, from, n);
@@ -284,13 +316,14 @@ static bool move(struct tunnel *t, unsigned i, struct pipepool *pool, uint8_t *s
 	struct side *from = &t->side[i];
 	struct side *to = &t->side[1 - i];
 	struct way *w = &t->way[i];
+	bool plain = !from->tls && !to->tls; /* splice() cannot encrypt */
 	size_t moved = 0;
 
 	if (w->shut && !to->broken)
 		return false;
 	while (way_flush(w, to) && from->readable && !w->eof && !to->broken &&
 	       moved < TUNNEL_TURN) {
-		if (w->bulk && (w->pipe.rd >= 0 || pipepool_get(pool, &w->pipe)))
+		if (w->bulk && plain && (w->pipe.rd >= 0 || pipepool_get(pool, &w->pipe)))
 			moved += fill(w, from);
 		else
 			moved += copy(w, from, to, scratch);
@@ -306,7 +339,7 @@ static bool move(struct tunnel *t, unsigned i, struct pipepool *pool, uint8_t *s
 	if (w->eof && !w->done && !w->keep && !w->held) {
 		w->done = true;
 		if (!t->way[1 - i].done) /* else the sockets are closed next */
-			(void)shutdown(to->fd, SHUT_WR);
+			side_shutdown(to);
 	}
 	return moved >= TUNNEL_TURN && from->readable;
 }

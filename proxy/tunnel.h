@@ -17,6 +17,8 @@
 #include "proxy/limits.h"
 #include "proxy/pipepool.h"
 
+struct tls;
+
 #define TUNNEL_COPY (16 * 1024) /* bytes; less than this at a time is copied, not spliced */
 
 /**
@@ -27,11 +29,13 @@
  * @armed: @ev waits for EV_WRITE too
  * @watched: @ev has been added
  * @broken: an error was seen: what was sent to it last may be lost
+ * @tls: the bytes go through it, not to the socket as they are; or NULL
  */
 struct side {
 	struct event ev;
 	int fd;
 	bool readable, writable, watched, armed, broken;
+	struct tls *tls;
 };
 
 /**
@@ -94,6 +98,12 @@ void side_take(struct side *s, struct event_base *base, int fd, event_callback_f
 /** side_watch() - begin, if that has not been done yet. Return: as side_open(). */
 bool side_watch(struct side *s);
 
+/** side_wrap() - the socket speaks TLS: from now on @tls is the side's. */
+void side_wrap(struct side *s, struct tls *tls);
+
+/** side_recv() - as recv() with @flags 0 or MSG_PEEK. */
+ssize_t side_recv(struct side *s, void *p, size_t n, int flags);
+
 /** side_ready() - note what the event said. */
 void side_ready(struct side *s, short what);
 
@@ -106,7 +116,7 @@ void side_close(struct side *s, bool reset);
 /** side_has_error() - an error waits to be told, a reset for example; it stays there. */
 bool side_has_error(const struct side *s);
 
-/** side_unsent() - bytes that the peer has not acknowledged; 0 when unknown. */
+/** side_unsent() - bytes that the peer has not acknowledged; SIZE_MAX when unknown. */
 size_t side_unsent(const struct side *s);
 
 /**

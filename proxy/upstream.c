@@ -7,8 +7,10 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "proxy/tls.h"
 
 #define HTTP_PORT   80
+#define HTTPS_PORT  443
 #define SOCKS5_PORT 1080
 
 /* ---- one URL */
@@ -93,7 +95,10 @@ static int read_scheme(const char **p, struct upstream *out, struct error *err)
 	static const struct {
 		const char *prefix;
 		enum upstream_scheme scheme;
-	} known[] = { { "http://", UPSTREAM_HTTP }, { "socks5h://", UPSTREAM_SOCKS5 } };
+		bool tls;
+	} known[] = { { "http://", UPSTREAM_HTTP, false },
+		      { "https://", UPSTREAM_HTTP, true },
+		      { "socks5h://", UPSTREAM_SOCKS5, false } };
 	const char *sep = strstr(*p, "://");
 
 	if (!sep)
@@ -101,19 +106,23 @@ static int read_scheme(const char **p, struct upstream *out, struct error *err)
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
 		if (strncasecmp(*p, known[i].prefix, strlen(known[i].prefix)) == 0) {
 			out->scheme = known[i].scheme;
+			out->tls = known[i].tls;
 			*p += strlen(known[i].prefix);
 			return 0;
 		}
 	}
-	if (strncasecmp(*p, "https://", 8) == 0)
-		return error_set(err, 0,
-				 "upstream proxy: TLS to the proxy itself (https://) is not "
-				 "supported; use http:// or socks5h://");
 	if (strncasecmp(*p, "socks5://", 9) == 0)
 		return error_set(err, 0,
 				 "upstream proxy: socks5:// would look names up here; use "
 				 "socks5h://");
-	return error_set(err, 0, "upstream proxy: knows http:// and socks5h:// only");
+	return error_set(err, 0, "upstream proxy: knows http://, https:// and socks5h:// only");
+}
+
+static uint16_t default_port(const struct upstream *up)
+{
+	if (up->scheme == UPSTREAM_SOCKS5)
+		return SOCKS5_PORT;
+	return up->tls ? HTTPS_PORT : HTTP_PORT;
 }
 
 int upstream_parse(const char *text, struct upstream *out, struct error *err)
@@ -132,8 +141,7 @@ int upstream_parse(const char *text, struct upstream *out, struct error *err)
 	n = strlen(p);
 	if (n && p[n - 1] == '/')
 		n--;
-	switch (target_parse_authority(p, n, up.scheme == UPSTREAM_HTTP ? HTTP_PORT : SOCKS5_PORT,
-				       &up.at)) {
+	switch (target_parse_authority(p, n, default_port(&up), &up.at)) {
 	case TARGET_OK:
 		*out = up;
 		return 0;
@@ -154,11 +162,12 @@ struct bypass {
 	struct cidr block;
 };
 
-/** struct upstreams - @plain and @tunnel are NULL where the way is direct */
+/** struct upstreams - @plain and @tunnel are NULL where the way is direct; @trust for TLS */
 struct upstreams {
 	struct upstream *plain, *tunnel;
 	struct bypass *bypass;
 	size_t nbypass;
+	struct tls_trust *trust;
 };
 
 static struct upstream *copy_of(const struct upstream *up)
@@ -189,7 +198,24 @@ void upstreams_free(struct upstreams *u)
 	free(u->plain);
 	free(u->tunnel);
 	free(u->bypass);
+	tls_trust_free(u->trust);
 	free(u);
+}
+
+bool upstreams_want_trust(const struct upstreams *u)
+{
+	return (u->plain && u->plain->tls) || (u->tunnel && u->tunnel->tls);
+}
+
+void upstreams_set_trust(struct upstreams *u, struct tls_trust *trust)
+{
+	tls_trust_free(u->trust);
+	u->trust = trust;
+}
+
+struct tls_trust *upstreams_trust(const struct upstreams *u)
+{
+	return u->trust;
 }
 
 /* "10.0.0.0/8", with host bits too ("10.1.2.3/8"), as others read NO_PROXY. */

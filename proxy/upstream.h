@@ -28,6 +28,7 @@ enum upstream_scheme {
 
 /**
  * struct upstream - one parent proxy
+ * @tls: it is spoken to through TLS
  * @at: where it is
  * @user, @password: decoded, @user_n and @password_n bytes; no credentials when @user_n is 0
  * @basic: value of Proxy-Authorization, or empty
@@ -36,6 +37,7 @@ enum upstream_scheme {
  */
 struct upstream {
 	enum upstream_scheme scheme;
+	bool tls;
 	struct target at;
 	uint8_t user_n, password_n;
 	char user[UPSTREAM_CREDENTIAL_MAX + 1];
@@ -45,12 +47,13 @@ struct upstream {
 
 /**
  * upstream_parse() - "[SCHEME://][USER[:PASSWORD]@]HOST[:PORT][/]"
- * @text: http:// (the default, port 80) or socks5h:// (port 1080)
+ * @text: http:// (the default, port 80), https:// (port 443) or socks5h:// (port 1080)
  *
  * Return: 0, or -1 with @err, which never repeats a credential.
  */
 int upstream_parse(const char *text, struct upstream *out, struct error *err);
 
+struct tls_trust;
 struct upstreams;
 
 /** typedef upstream_note_cb - something in the environment is not used; @text has no credential */
@@ -69,6 +72,15 @@ struct upstreams *upstreams_one(const struct upstream *up);
  * http, all. A value that cannot be used is told and left out. Return: NULL if there is none.
  */
 struct upstreams *upstreams_env(upstream_getenv *get, upstream_note_cb *note, void *arg);
+
+/** upstreams_want_trust() - one of them speaks TLS: upstreams_trust() must be set before use. */
+bool upstreams_want_trust(const struct upstreams *u);
+
+/** upstreams_set_trust() - whose certificates are believed; @trust is taken over. */
+void upstreams_set_trust(struct upstreams *u, struct tls_trust *trust);
+
+/** upstreams_trust() - NULL if none was set. */
+struct tls_trust *upstreams_trust(const struct upstreams *u);
 
 /** upstreams_free() - NULL is allowed. */
 void upstreams_free(struct upstreams *u);

@@ -8,12 +8,36 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from world import WorldCase, main, v4  # noqa: E402
+from world import GATE4, WorldCase, main, v4  # noqa: E402
+
+PARENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support", "parentproxy.py")
 
 # Asks and answers by lines: "HOST" -> HTTP status of a GET; "hold HOST" opens a tunnel and keeps
-# it; "held" -> whether its far end still answers.
+# it; "held" -> whether its far end still answers; "keep HOST", "kept HOST": two requests of one
+# connection; "tls HOST NAME" -> whether a TLS server behind HOST:443 answers a request for NAME.
 COMMAND = r'''
-import socket, sys
+import socket, ssl, sys
+
+def request(s, host, close):
+    s.sendall(b"GET http://%s/ HTTP/1.1\r\nHost: x\r\n%s\r\n" % (
+        host.encode(), b"Connection: close\r\n" if close else b""))
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        head += s.recv(1)
+    length = [x for x in head.lower().split(b"\r\n") if x.startswith(b"content-length:")]
+    s.recv(int(length[0].split()[1]), socket.MSG_WAITALL)
+    return head[9:12].decode()
+
+def tls(host, name):
+    s = socket.create_connection(("127.0.0.1", 3128), 20)
+    s.sendall(b"CONNECT %s:443 HTTP/1.1\r\n\r\n" % host.encode())
+    s.recv(39, socket.MSG_WAITALL)
+    try:
+        t = ssl._create_unverified_context().wrap_socket(s, server_hostname=name)
+        t.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        return "yes" if t.recv(100) else "no"
+    except OSError:
+        return "no"
 
 def ask(host):
     s = socket.create_connection(("127.0.0.1", 3128), 20)
@@ -33,6 +57,13 @@ for line in sys.stdin:
             out = "yes" if held.recv(4096) else "no"
         except OSError:
             out = "no"
+    elif word[0] == "keep":
+        kept = socket.create_connection(("127.0.0.1", 3128), 20)
+        out = request(kept, word[1], False)
+    elif word[0] == "kept":
+        out = request(kept, word[1], False)
+    elif word[0] == "tls":
+        out = tls(word[1], word[2])
     else:
         out = ask(word[0])
     print(out, flush=True)
@@ -190,17 +221,56 @@ class Reload(WorldCase):
         self.assertEqual((self.ask("good.example"), self.ask("other.example")), ("403", "200"))
 
     def test_sni_check_follows(self):
-        """The mode of the server-name check is part of the policy that is read again."""
-        done = []
-        for mode in ("off", "name"):
-            path = self.w.path("ws", "sni-live.json")
-            with open(path, "w", encoding="utf-8") as f:
-                json.dump({"network": {"allowedDomains": ["good.example"], "sniCheck": mode}}, f)
-            os.chmod(path, 0o644)
-            done.append(self.w.curl(["-p", path], "-k", "--connect-to",
-                                    "evil.test:443:good.example:443", "https://evil.test/"))
-        self.assertEqual(done[0].returncode, 0, done[0].stderr)
-        self.assertNotEqual(done[1].returncode, 0)
+        """Tunnels to come are checked as the changed file says; nothing is restarted."""
+        self.start({"allowedDomains": ["good.example"], "sniCheck": "off"})
+        self.assertEqual(self.ask("tls good.example evil.test"), "yes")
+        self.change({"allowedDomains": ["good.example"], "sniCheck": "name"}, 1)
+        o = self.w.oracle()
+        self.assertEqual(self.ask("tls good.example evil.test"), "no")
+        self.assertEqual(o.requests(), [])
+        self.assertEqual(self.ask("tls good.example good.example"), "yes")
+        self.change({"allowedDomains": ["good.example"], "sniCheck": "off"}, 2)
+        self.assertEqual(self.ask("tls good.example evil.test"), "yes")
+
+    def test_upstream_proxy_follows(self):
+        """New connections go the new way at once, a kept one of the client included."""
+        logs = [self.w.path("way%d.log" % n) for n in range(2)]
+        for n, log in enumerate(logs):
+            proc = self.w.daemon(["/usr/bin/python3", PARENT, json.dumps({"good.example": v4(1)}), log,
+                                  str(3140 + n)], self.w.internet, stdout=subprocess.PIPE)
+            self.assertEqual(proc.stdout.readline(), b"ready\n")
+        ways = [{"allowedDomains": ["good.example"], "upstreamProxy": x} for x in
+                ["http://me:first@%s:3140" % GATE4, "http://%s:3141" % GATE4, "none"]]
+
+        def said():
+            counts = []
+            for log in logs:
+                with open(log, encoding="utf-8") as f:
+                    counts.append(len(f.readlines()))
+            return counts
+        self.start(ways[0])
+        self.assertEqual(self.ask("good.example"), "200")
+        self.assertEqual(said(), [1, 0])
+        self.assertEqual(self.ask("keep good.example"), "200")
+        self.assertEqual(self.ask("hold good.example"), "200")
+        self.assertEqual(said(), [3, 0])
+        self.change(ways[1], 1)
+        self.assertEqual(self.ask("good.example"), "200")
+        self.assertEqual(said(), [3, 1])
+        self.assertEqual(self.ask("kept good.example"), "200")
+        self.assertEqual(said(), [3, 2])
+        self.assertEqual(self.ask("held"), "yes")  # what stands goes on
+        with open(logs[1], encoding="utf-8") as f:
+            self.assertNotIn("Basic", f.read())  # the first one's credentials
+        self.change(ways[2], 2)
+        self.assertEqual((self.ask("good.example"), self.ask("kept good.example")), ("200", "200"))
+        self.assertEqual(said(), [3, 2])
+        self.put(dict(ways[0], upstreamProxy="ftp://x"))
+        self.wait_for("the policy stays as it was")
+        self.assertEqual(self.ask("good.example"), "200")
+        self.change(ways[0], 4)
+        self.assertEqual(self.ask("good.example"), "200")
+        self.assertEqual(said(), [4, 2])
 
     def test_command_has_no_descriptor_of_it(self):
         self.assertTrue(v4(1))

@@ -10,80 +10,20 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from world import GATE4, WorldCase, main, setup_world, teardown_world, v4  # noqa: E402
 
-# A proxy with a table of names of its own; logs the first line and the credentials of each request.
-PARENT = r'''
-import json, os, socket, sys, threading
-names, log = json.loads(sys.argv[1]), open(sys.argv[2], "a", buffering=1)
-
-def pump(a, b):
-    try:
-        while (data := a.recv(65536)):
-            b.sendall(data)
-        b.shutdown(socket.SHUT_WR)
-    except OSError:
-        pass
-
-def both(a, b):
-    t = threading.Thread(target=pump, args=(a, b), daemon=True)
-    t.start()
-    pump(b, a)
-    t.join()
-
-def dial(host, port):
-    return socket.create_connection((names[host], port), timeout=20)
-
-def http(c, data):
-    while b"\r\n\r\n" not in data:
-        data += c.recv(4096)
-    head, rest = data.split(b"\r\n\r\n", 1)
-    lines = head.decode().split("\r\n")
-    auth = [x for x in lines if x.lower().startswith("proxy-authorization:")]
-    log.write(json.dumps([lines[0], auth]) + "\n")
-    method, url, _ = lines[0].split()
-    host = url.split("://")[-1].split("/")[0]
-    host, _, port = host.partition(":")
-    if host not in names:
-        c.sendall(b"HTTP/1.1 502 no\r\nContent-Length: 0\r\n\r\n")
-        return
-    up = dial(host, int(port or 80))
-    if method == "CONNECT":
-        c.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-    else:
-        path = "/" + url.split("://")[-1].partition("/")[2]
-        lines[0] = "%s %s HTTP/1.1" % (method, path)
-        up.sendall("\r\n".join(x for x in lines if x not in auth).encode() + b"\r\n\r\n" + rest)
-    both(c, up)
-
-def socks(c, data):
-    c.sendall(b"\5\0")
-    head = c.recv(5, socket.MSG_WAITALL)
-    name = c.recv(head[4], socket.MSG_WAITALL).decode()
-    port = int.from_bytes(c.recv(2, socket.MSG_WAITALL), "big")
-    log.write(json.dumps(["socks %d %s %d" % (head[3], name, port), []]) + "\n")
-    up = dial(name, port)
-    c.sendall(b"\5\0\0\1\0\0\0\0\0\0")
-    both(c, up)
-
-def one(c):
-    try:
-        data = c.recv(1)
-        if data == b"\5":
-            c.recv(2, socket.MSG_WAITALL)
-            socks(c, data)
-        elif data:
-            http(c, data)
-    except (OSError, KeyError, ValueError):
-        pass
-    c.close()
-
-s = socket.create_server(("", int(sys.argv[3])), backlog=64)
-print("ready", flush=True)
-while True:
-    threading.Thread(target=one, args=(s.accept()[0],), daemon=True).start()
-'''
+PARENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support", "parentproxy.py")
 PORT = 3129
 ONLY = "only.parent.example"  # no DNS server knows it
 TO = "http://%s:%d" % (GATE4, PORT)
+TLS_PORT = 3130
+TLS_HOST = "good.example"  # its certificate names it, and not GATE4
+TLS_TO = "https://%s:%d" % (TLS_HOST, TLS_PORT)
+
+
+def start_parent(w, log, port, *tls):
+    names = {ONLY: v4(1), "good.example": v4(1), "lo4.example": v4(1)}
+    proc = w.daemon(["/usr/bin/python3", PARENT, json.dumps(names), log, str(port), *tls],
+                    w.internet, stdout=subprocess.PIPE)
+    assert proc.stdout.readline() == b"ready\n"
 
 
 class Upstream(WorldCase):
@@ -92,10 +32,7 @@ class Upstream(WorldCase):
         from world import _world
         w = _world[0]
         cls.log = w.path("parent.log")
-        proc = w.daemon(["/usr/bin/python3", "-c", PARENT,
-                         json.dumps({ONLY: v4(1), "good.example": v4(1), "lo4.example": v4(1)}),
-                         cls.log, str(PORT)], w.internet, stdout=subprocess.PIPE)
-        assert proc.stdout.readline() == b"ready\n"
+        start_parent(w, cls.log, PORT)
 
     def setUp(self):
         open(self.log, "w").close()
@@ -175,7 +112,7 @@ class Upstream(WorldCase):
         self.assertNotIn("hello", self.get(["-p", path, "--upstream-proxy", "none"]).stdout)
 
     def test_unusable(self):
-        for url in ("https://p.example", "socks5://p.example", "ftp://x", "http://x:0"):
+        for url in ("socks5://p.example", "ftp://x", "http://x:0"):
             done = self.w.sbx_run(["--upstream-proxy", url], ["true"])
             self.assertEqual(done.returncode, 64, url)
 
@@ -196,6 +133,97 @@ class Upstream(WorldCase):
         done = self.w.sbx_run(["-p", self.w.path("unk.json")], ["true"])
         self.assertEqual(done.returncode, 125)
         self.assertIn("onUnknownHost", done.stderr)
+
+
+# Reads a tunnel to its end; says how many bytes came and how it ended.
+TO_THE_END = r"""
+import socket, sys
+s = socket.create_connection(("127.0.0.1", 3128), 20)
+s.sendall(("CONNECT %s:443 HTTP/1.1\r\n\r\n" % sys.argv[1]).encode())
+n, how, head = 0, "end", b""
+try:
+    while not head.endswith(b"\r\n\r\n"):
+        head += s.recv(1)
+    while (data := s.recv(65536)):
+        n += len(data)
+except ConnectionResetError:
+    how = "reset"
+print(n, how)
+"""
+
+
+class TlsUpstream(WorldCase):
+    """The way to the parent itself is TLS."""
+    @classmethod
+    def setUpClass(cls):
+        from world import _world
+        w = _world[0]
+        cls.log = w.path("tls-parent.log")
+        start_parent(w, cls.log, TLS_PORT, w.path("cert.pem"), w.path("key.pem"))
+
+    def setUp(self):
+        open(self.log, "w").close()
+
+    def lines(self):
+        with open(self.log) as f:
+            return [json.loads(x) for x in f]
+
+    def env(self, ca="ca.pem"):
+        return dict(self.w.env(), SSL_CERT_FILE=self.w.path(ca))
+
+    def get(self, to, url="http://%s/" % ONLY, *args, ca="ca.pem", options=()):
+        return self.w.curl(["-a", ONLY, "--upstream-proxy", to, *options], "-o", "-", "-k", "-w",
+                           "%{http_code}", *args, url, env=self.env(ca))
+
+    def test_only_way_out(self):
+        ways = {"http": [], "socks5h": ["-x", "socks5h://127.0.0.1:3128"],
+                "capture": ["--noproxy", "*"]}
+        for way, args in ways.items():
+            for scheme in ("http", "https"):
+                with self.subTest(way=way, scheme=scheme):
+                    done = self.get(TLS_TO.replace("//", "//me:s3cret@"),
+                                    "%s://%s/" % (scheme, ONLY), *args, options=["-vv"])
+                    self.assertEqual(done.stdout, "hello from net %s\n200" % ONLY, done.stderr)
+                    self.assertNotIn("s3cret", done.stderr)
+        said = [x[0] for x in self.lines()]
+        self.assertIn("GET http://%s/ HTTP/1.1" % ONLY, said)
+        self.assertIn("CONNECT %s:443 HTTP/1.1" % ONLY, said)
+        self.assertEqual(self.lines()[0][1], ["Proxy-Authorization: Basic bWU6czNjcmV0"])
+
+    def test_certificate_of_another_host(self):
+        done = self.get("https://%s:%d" % (GATE4, TLS_PORT))
+        self.assertTrue(done.stdout.endswith("502"), done.stdout)
+        self.assertIn("certificate is not accepted", done.stderr)
+        self.assertEqual(self.lines(), [])
+
+    def test_certificate_of_an_unknown_authority(self):
+        done = self.get(TLS_TO, ca="cert.pem")
+        self.assertTrue(done.stdout.endswith("502"), done.stdout)
+        self.assertIn("certificate is not accepted", done.stderr)
+        self.assertEqual(self.lines(), [])
+
+    def test_parent_without_tls(self):
+        """One that speaks first, and one that waits for the end of a request."""
+        for port, status in (25, "502"), (80, "504"):
+            start = time.monotonic()
+            done = self.get("https://%s:%d" % (TLS_HOST, port))
+            self.assertTrue(done.stdout.endswith(status), done.stdout)
+            self.assertLess(time.monotonic() - start, 15)
+
+    def test_no_certificates_no_start(self):
+        for name in ("nothing.pem", "resolv.conf"):
+            done = self.w.sbx_run(["--upstream-proxy", TLS_TO], ["echo", "ran"], env=self.env(name))
+            self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+            self.assertIn(name, done.stderr)
+        # the twin: who does not go that way needs none
+        done = self.w.sbx_run([], ["echo", "ran"], env=self.env("nothing.pem"))
+        self.assertEqual(done.stdout, "ran\n")
+
+    def test_a_cut_is_no_end(self):
+        for name, how in ("whole.example", "end"), ("cut.example", "reset"):
+            done = self.w.sbx_run(["-a", name, "--upstream-proxy", TLS_TO],
+                                  ["/usr/bin/python3", "-c", TO_THE_END, name], env=self.env())
+            self.assertEqual(done.stdout, "300000 %s\n" % how, done.stderr)
 
 
 class ServerName(WorldCase):

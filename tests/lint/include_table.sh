@@ -27,7 +27,7 @@ check() {
 		external["policy"] = "^jansson[.]h$"
 		external["launcher"] = "^nettle/.*$"
 		external["dns"] = "^(event2/.*|ares[.]h)$"
-		external["proxy"] = "^(event2/.*|openssl/.*|nettle/.*)$"
+		external["proxy"] = "^(event2/.*|openssl/.*|dlfcn[.]h|nettle/.*)$"
 		external["cli"] = "^(event2/.*|jansson[.]h)$"
 		for (i = 1; i < ARGC; i++)
 			exists[ARGV[i]] = 1

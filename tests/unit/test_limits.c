@@ -41,6 +41,7 @@ static void test_default_is_what_the_header_says(void **state)
 	assert_int_equal(l.reply_ms, REPLY_TIMEOUT_MS);
 	assert_int_equal(l.keep_alive_ms, KEEP_ALIVE_TIMEOUT_MS);
 	assert_int_equal(l.response_ms, RESPONSE_TIMEOUT_MS);
+	assert_int_equal(l.upstream_tls_ms, UPSTREAM_TLS_TIMEOUT_MS);
 	assert_int_equal(l.upstream_ms, UPSTREAM_TIMEOUT_MS);
 	assert_int_equal(l.idle_ms, IDLE_TIMEOUT_MS);
 	assert_int_equal(l.session_connections, SESSION_CONNECTIONS_MAX);

@@ -105,6 +105,7 @@ static const struct row rows[] = {
 	ROW(socketpair, AF_UNIX, SOCK_STREAM, 0, ALLOW),
 	ROW(socketpair, AF_UNIX, SOCK_DGRAM, 0, ERR(EPERM)),
 	ROW(ioctl, 0, 0x5413, 0, ALLOW),
+	ROW(ioctl, 0, 0x5411, 0, ALLOW),
 	ROW(ioctl, 0, 0x5412, 0, ERR(EPERM)),
 	ROW(ioctl, 0, 0x100005412ULL, 0, ERR(EPERM)),
 	ROW(prctl, PR_SET_NAME, 0, 0, ALLOW),

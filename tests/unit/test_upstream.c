@@ -28,6 +28,8 @@ static const struct {
 	{ "HTTP://Proxy.Example/", "proxy.example:80", "", UPSTREAM_HTTP },
 	{ "http://192.0.2.1", "192.0.2.1:80", "", UPSTREAM_HTTP },
 	{ "http://[2001:db8::1]:8080", "[2001:db8::1]:8080", "", UPSTREAM_HTTP },
+	{ "https://proxy.example", "proxy.example:443", "", UPSTREAM_HTTP },
+	{ "HTTPS://u@[::1]:8443", "[::1]:8443", "Basic dTo=", UPSTREAM_HTTP },
 	{ "socks5h://proxy.example", "proxy.example:1080", "", UPSTREAM_SOCKS5 },
 	{ "socks5h://u:p@proxy.example:9", "proxy.example:9", "", UPSTREAM_SOCKS5 },
 	{ "http://user:pass@proxy.example", "proxy.example:80", "Basic dXNlcjpwYXNz",
@@ -53,6 +55,7 @@ static void test_parse_takes_urls(void **state)
 		assert_string_equal(target_format(&up.at, at), good[i].at);
 		assert_string_equal(up.basic, good[i].basic);
 		assert_int_equal(up.scheme, good[i].scheme);
+		assert_int_equal(up.tls, strncasecmp(good[i].text, "https://", 8) == 0);
 	}
 }
 
@@ -61,7 +64,6 @@ static void test_parse_refuses_what_it_cannot_do(void **state)
 	static const char *const bad[] = {
 		"",
 		"http://",
-		"https://secret:secret@proxy.example",
 		"socks5://secret:secret@proxy.example",
 		"socks4://proxy.example",
 		"ftp://proxy.example",
@@ -166,7 +168,7 @@ static void test_env_82_which_variable_counts(void **state)
 	assert_string_equal(parent_for(u, "t.example", VIA_CONNECT), "ok.example");
 	upstreams_free(u);
 	assert_null(ENV("https_proxy", "", "HTTP_PROXY", ""));
-	assert_null(ENV("https_proxy", "https://x:secret@tls.example"));
+	assert_null(ENV("https_proxy", "ftp://x:secret@tls.example"));
 	assert_int_equal(notes, 1);
 	assert_null(ENV("NO_PROXY", "*"));
 }
