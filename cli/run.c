@@ -40,6 +40,7 @@
 #include "launcher/launcher.h"
 #include "launcher/pty.h"
 #include "netns/netns.h"
+#include "proxy/limits.h"
 #include "proxy/proxy.h"
 
 #define EXIT_ON_DENY 77
@@ -298,6 +299,15 @@ static int prepare_end(struct run *r, struct error *err)
 	return 0;
 }
 
+/* The only session of its process: there is nobody whose share of descriptors must be left. */
+static void widen_limits(struct proxy *p)
+{
+	struct limits l = limits_default();
+
+	l.session_connections = LONE_CONNECTIONS_MAX;
+	proxy_set_limits(p, &l);
+}
+
 static int prepare(struct run *r, struct error *err)
 {
 	const char *const *servers;
@@ -322,6 +332,7 @@ static int prepare(struct run *r, struct error *err)
 	if (gate_resolvers(r->gate, &servers, err) < 0 ||
 	    outside_open(&r->outside, servers, err) < 0)
 		return -1;
+	widen_limits(r->outside.proxy);
 	if (open_audit(r, err) < 0)
 		return -1;
 	if (open_asking(r, err) < 0 || gate_open(r->gate, &r->outside, 0, err) < 0)

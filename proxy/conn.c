@@ -408,10 +408,10 @@ void conn_reset(struct conn *c, const char *why)
 	end(c, true, why);
 }
 
-void conn_free(struct conn *c)
+void conn_free(struct proxy *p, struct conn *c)
 {
 	forward_free(c->forward);
-	free(c);
+	connpool_put(&p->conns, c);
 }
 
 /* ---- answering */
@@ -671,7 +671,7 @@ static void client_cb(evutil_socket_t fd, short what, void *arg)
 static struct conn *conn_new(struct session *s)
 {
 	struct proxy *p = s->proxy;
-	struct conn *c = xcalloc(1, sizeof(*c));
+	struct conn *c = connpool_get(&p->conns);
 
 	tunnel_init(&c->t);
 	c->session = s;

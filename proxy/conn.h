@@ -127,7 +127,7 @@ void conn_close(struct conn *c, const char *why);
 void conn_reset(struct conn *c, const char *why);
 
 /** conn_free() - for the sweep only. */
-void conn_free(struct conn *c);
+void conn_free(struct proxy *p, struct conn *c);
 
 /** conn_recheck() - reset it if it is a tunnel that the policy refuses now. */
 void conn_recheck(struct conn *c);

@@ -52,9 +52,9 @@ enum http_framing {
  * It belongs to one head: set it to zero again when the head has been consumed.
  */
 struct http_scan {
-	size_t off;
+	uint32_t off; /* heads are far shorter than that */
 	unsigned lines;
-	size_t column;
+	uint32_t column;
 	bool cr;
 	uint8_t skipped;
 };

@@ -37,6 +37,7 @@
 
 /* Connections */
 #define SESSION_CONNECTIONS_MAX	 4096  /* client connections of one session */
+#define LONE_CONNECTIONS_MAX	 9900  /* of a session that has the process to itself */
 #define PROXY_CONNECTIONS_MAX	 20000 /* of all sessions: two descriptors each, and pipes */
 #define ACCEPT_BATCH		 64    /* accepts per wake-up, so that others get their turn */
 #define ACCEPT_BACKOFF_MS	 100   /* ms not listening after EMFILE, ENFILE, ENOBUFS */

@@ -19,7 +19,7 @@ static void sweep(struct proxy *p)
 
 	while ((c = LIST_FIRST(&p->dead))) {
 		LIST_REMOVE(c, link);
-		conn_free(c);
+		conn_free(p, c);
 	}
 	while ((s = LIST_FIRST(&p->dead_sessions))) {
 		LIST_REMOVE(s, link);
@@ -164,6 +164,7 @@ void proxy_free(struct proxy *p)
 	event_del(&p->clock);
 	event_del(&p->sweep);
 	pipepool_clear(&p->pool);
+	connpool_clear(&p->conns);
 	if (p->reserve >= 0)
 		(void)close(p->reserve);
 	free(p);

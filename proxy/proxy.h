@@ -120,7 +120,7 @@ enum listener_kind {
 /** proxy_new() - NULL with @err on failure. The base and resolver must outlive the proxy. */
 struct proxy *proxy_new(struct event_base *base, struct resolver *resolver, struct error *err);
 
-/** proxy_set_limits() - use others for connections to come; for tests. */
+/** proxy_set_limits() - use others for connections to come. */
 void proxy_set_limits(struct proxy *p, const struct limits *limits);
 
 /** proxy_free() - closes every connection and listener. */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "proxy/connpool.h"
 #include "proxy/limits.h"
 #include "proxy/pipepool.h"
 #include "proxy/proxy.h"
@@ -41,6 +42,7 @@ struct proxy {
 	struct resolver *resolver;
 	struct session_list sessions;
 	struct pipepool pool;
+	struct connpool conns;
 	uint64_t next_conn;
 	size_t nconns;
 	int reserve;

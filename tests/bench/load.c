@@ -81,6 +81,7 @@ static struct {
 
 static int ep;
 static struct slot *slots;
+static unsigned nslots;
 static char *bin;
 
 static uint64_t now_ns(void)
@@ -344,7 +345,7 @@ static void look_for_stalls(void)
 	if (now - last < 100000000)
 		return;
 	last = now;
-	for (unsigned i = 0; i < o.at_once; i++) {
+	for (unsigned i = 0; i < nslots; i++) {
 		struct slot *s = &slots[i];
 
 		if (s->state != FREE && s->state != HELD &&
@@ -360,10 +361,16 @@ static bool more_to_start(void)
 
 static bool anything_open(void)
 {
-	for (unsigned i = 0; i < o.at_once; i++)
+	for (unsigned i = 0; i < nslots; i++)
 		if (slots[i].state != FREE)
 			return true;
 	return false;
+}
+
+/* Idle tunnels take no part in "at once": what is being opened does. */
+static bool room_for_more(void)
+{
+	return o.mode != IDLE || st.started - st.ops - st.errors < o.at_once;
 }
 
 static double run(void)
@@ -374,7 +381,7 @@ static double run(void)
 	while (st.errors < ERRORS_MAX && (more_to_start() || anything_open())) {
 		if (timed && (double)(now_ns() - begun) >= o.seconds * 1e9)
 			break;
-		for (unsigned i = 0; i < o.at_once && more_to_start(); i++)
+		for (unsigned i = 0; i < nslots && more_to_start() && room_for_more(); i++)
 			if (slots[i].state == FREE)
 				begin(&slots[i]);
 		if (o.mode == IDLE && st.ops + st.errors >= o.ops_max)
@@ -504,17 +511,16 @@ static void prepare(void)
 		       "GET %s%s/%" PRIu64 " HTTP/1.1\r\nHost: %s\r\nUser-Agent: load\r\n\r\n",
 		       o.mode == FORWARD && o.proxied ? "http://" : "",
 		       o.mode == FORWARD && o.proxied ? o.target : "", o.bytes, o.target);
-	if (o.mode == IDLE)
-		o.at_once = (unsigned)o.ops_max;
+	nslots = o.mode == IDLE ? (unsigned)o.ops_max : o.at_once;
 	(void)getrlimit(RLIMIT_NOFILE, &all);
 	all.rlim_cur = all.rlim_max;
 	(void)setrlimit(RLIMIT_NOFILE, &all);
 	(void)signal(SIGPIPE, SIG_IGN);
-	slots = xcalloc(o.at_once, sizeof(*slots));
+	slots = xcalloc(nslots, sizeof(*slots));
 	bin = xmalloc(CHUNK);
 	st.us = xcalloc(LATENCIES, sizeof(*st.us));
 	ep = epoll_create1(EPOLL_CLOEXEC);
-	for (unsigned i = 0; i < o.at_once; i++)
+	for (unsigned i = 0; i < nslots; i++)
 		slots[i].fd = -1;
 }
 
