@@ -43,13 +43,15 @@ static void pause_accepting(struct listener *l)
 	event_add(&l->backoff, &tv);
 }
 
+/* The kernel may have no memory for that: then later, or nobody would ever be heard again. */
 static void backoff_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct listener *l = arg;
 
 	(void)fd;
 	(void)what;
-	event_add(&l->ev, NULL);
+	if (event_add(&l->ev, NULL) < 0)
+		pause_accepting(l);
 }
 
 /*
