@@ -146,6 +146,135 @@ static const struct own {
 	{ "XDG_STATE_HOME", "sbx-net" },
 };
 
+/* Variables that name a directory in the place of one in the table. */
+static const struct base {
+	const char *variable;
+	const char *usual;
+} bases[] = {
+	{ "XDG_CONFIG_HOME", "~/.config/" },
+	{ "XDG_DATA_HOME", "~/.local/share/" },
+	{ "XDG_STATE_HOME", "~/.local/state/" },
+	{ "XDG_CACHE_HOME", "~/.cache/" },
+	{ "CARGO_HOME", "~/.cargo/" },
+	{ "CLAUDE_CONFIG_DIR", "~/.claude/" },
+	{ "CODEX_HOME", "~/.codex/" },
+	{ "COMPOSER_HOME", "~/.composer/" },
+	{ "DOCKER_CONFIG", "~/.docker/" },
+	{ "GRADLE_USER_HOME", "~/.gradle/" },
+	{ "CURL_HOME", "~/" }, /* .netrc */
+};
+
+/* Variables that name a secret file or directory itself, or several with colons between them. */
+static const char *const named[] = {
+	"ANSIBLE_VAULT_PASSWORD_FILE",
+	"AWS_CONFIG_FILE",
+	"AWS_SHARED_CREDENTIALS_FILE",
+	"AWS_WEB_IDENTITY_TOKEN_FILE",
+	"AZURE_CONFIG_DIR",
+	"BITWARDENCLI_APPDATA_DIR",
+	"BOTO_CONFIG",
+	"CLOUDSDK_CONFIG",
+	"GH_CONFIG_DIR",
+	"GLAB_CONFIG_DIR",
+	"GNUPGHOME",
+	"GOOGLE_APPLICATION_CREDENTIALS",
+	"HELM_REGISTRY_CONFIG",
+	"HISTFILE",
+	"ICEAUTHORITY",
+	"KRB5_KTNAME",
+	"KRB5CCNAME",
+	"KUBECONFIG",
+	"LESSHISTFILE",
+	"MYSQL_HISTFILE",
+	"NETRC",
+	"NODE_REPL_HISTORY",
+	"NPM_CONFIG_USERCONFIG",
+	"npm_config_userconfig",
+	"OCI_CLI_CONFIG_FILE",
+	"OP_CONFIG_DIR",
+	"PASSWORD_STORE_DIR",
+	"PGPASSFILE",
+	"PIP_CONFIG_FILE",
+	"PSQL_HISTORY",
+	"PYTHON_HISTORY",
+	"RCLONE_CONFIG",
+	"REDISCLI_HISTFILE",
+	"REGISTRY_AUTH_FILE",
+	"SOPS_AGE_KEY_FILE",
+	"SQLITE_HISTORY",
+	"TF_CLI_CONFIG_FILE",
+	"WGETRC",
+	"XAUTHORITY",
+};
+
+/* One value, without its final slashes; NULL for nothing, or what cannot be told. */
+static char *absolute(const char *value, size_t n, const char *home)
+{
+	CLEANUP_FREE char *here = NULL;
+
+	if (n > 5 && strncmp(value, "FILE:", 5) == 0) { /* KRB5CCNAME */
+		value += 5;
+		n -= 5;
+	}
+	while (n > 1 && value[n - 1] == '/')
+		n--;
+	if (n == 0)
+		return NULL;
+	if (value[0] == '/')
+		return xasprintf("%.*s", (int)n, value);
+	if (n > 1 && value[0] == '~' && value[1] == '/')
+		return home ? xasprintf("%s%.*s", home, (int)(n - 1), value + 1) : NULL;
+	here = getcwd(NULL, 0);
+	return here ? xasprintf("%s/%.*s", here, (int)n, value) : NULL;
+}
+
+static int use_base(const struct base *b, const char *home, credentials_use *use, void *arg)
+{
+	const char *value = getenv(b->variable);
+	CLEANUP_FREE char *dir = value ? absolute(value, strlen(value), home) : NULL;
+	size_t n = strlen(b->usual);
+
+	for (size_t i = 0; dir && i < ARRAY_SIZE(table); i++) {
+		CLEANUP_FREE char *path = NULL;
+		int rc;
+
+		if (strncmp(table[i], b->usual, n) != 0)
+			continue;
+		path = xasprintf("%s/%s", dir, table[i] + n);
+		rc = use(arg, b->variable, path);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int use_named(const char *variable, const char *home, credentials_use *use, void *arg)
+{
+	const char *p = getenv(variable);
+
+	while (p && *p) {
+		size_t n = strncmp(p, "FILE:", 5) == 0 ? 5 + strcspn(p + 5, ":") : strcspn(p, ":");
+		CLEANUP_FREE char *path = absolute(p, n, home);
+		int rc = path ? use(arg, variable, path) : 0;
+
+		if (rc)
+			return rc;
+		p += n + (p[n] == ':');
+	}
+	return 0;
+}
+
+int credentials_moved(const char *home, credentials_use *use, void *arg)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(bases); i++)
+		rc = use_base(&bases[i], home, use, arg);
+	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(named); i++)
+		rc = use_named(named[i], home, use, arg);
+	return rc;
+}
+
 size_t credentials_own_count(void)
 {
 	return ARRAY_SIZE(own);

@@ -20,6 +20,19 @@ char *credentials_path(size_t i, const char *home, uid_t uid);
 /** credentials_count() - how many entries the table has. */
 size_t credentials_count(void);
 
+/** typedef credentials_use - takes one path; other than 0 ends the enumeration */
+typedef int credentials_use(void *arg, const char *variable, const char *path);
+
+/**
+ * credentials_moved() - the places to which variables of our own environment have moved secrets
+ * @home: for "~/" in a value, or NULL
+ * @use: called for each absolute path, with the name of the variable
+ *
+ * XDG_CONFIG_HOME and the like move a part of the table; KUBECONFIG and the like name files.
+ * Relative values are taken from the current directory. Return: 0, or what @use returned.
+ */
+int credentials_moved(const char *home, credentials_use *use, void *arg);
+
 /**
  * credentials_own() - the @i-th directory of our own: settings, answers, trust
  * @home: as above

@@ -186,8 +186,38 @@ static int add_home_hidden(struct mountplan *p, const struct launcher_plan *plan
 	return 0;
 }
 
+/** struct moved - what add_moved() needs */
+struct moved {
+	struct mountplan *p;
+	const struct launcher_plan *plan;
+	struct error *err;
+};
+
+/*
+ * Where a variable has moved a secret. /dev/null, with which people switch a file off, is none; and
+ * what would take the workspace away is more likely a mistake than a wish.
+ */
+static int add_moved(void *arg, const char *variable, const char *path)
+{
+	const struct moved *m = arg;
+	CLEANUP_FREE char *canonical = NULL;
+	CLEANUP_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return 0;
+	canonical = fd >= 0 ? fd_path(fd) : NULL;
+	if (canonical && mountplan_beneath(m->plan->cwd, canonical))
+		return error_set(m->err, 0,
+				 "cannot hide %s, where %s says that secrets are: the working "
+				 "directory is in it; unset the variable, or start elsewhere",
+				 path, variable);
+	return add_hidden(m->p, path, false, m->err);
+}
+
 static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan, struct error *err)
 {
+	struct moved moved = { p, plan, err };
 	struct homes homes;
 	int rc = 0;
 
@@ -196,6 +226,8 @@ static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan,
 		rc = add_home_hidden(p, plan, homes.v[i], err);
 	if (rc == 0 && homes.n == 0)
 		rc = add_home_hidden(p, plan, NULL, err);
+	if (rc == 0 && plan->fs != FS_OFF)
+		rc = credentials_moved(homes.n ? homes.v[0] : NULL, add_moved, &moved);
 	homes_clear(&homes);
 	if (rc < 0)
 		return -1;

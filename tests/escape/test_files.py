@@ -84,6 +84,56 @@ class Files(World):
             got = self.outcome(uid, self.inside([self.probe, "read", "/etc/passwd"], *grants))
             self.assertEqual(got, "OK")
 
+    MOVED = [
+        ("XDG_CONFIG_HOME", "xdg", "xdg/gh/hosts.yml"), ("XDG_DATA_HOME", "data", "data/keyrings/k"),
+        ("CARGO_HOME", "cargo", "cargo/credentials.toml"), ("KUBECONFIG", "no:kube/a:kube/b", "kube/b"),
+        ("DOCKER_CONFIG", "docker", "docker/config.json"), ("GNUPGHOME", "gnupg", "gnupg/key"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "aws", "aws"), ("NPM_CONFIG_USERCONFIG", "npmrc", "npmrc"),
+        ("npm_config_userconfig", "npmrc2", "npmrc2"), ("PIP_CONFIG_FILE", "pip", "pip"),
+        ("NETRC", "netrc", "netrc"), ("GOOGLE_APPLICATION_CREDENTIALS", "key.json", "key.json"),
+        ("KRB5CCNAME", "FILE:krb", "krb"),
+    ]
+
+    def test_credentials_that_a_variable_has_moved_are_hidden(self):
+        """F-015: absolute and relative values, in the workspace and outside"""
+        for uid in users():
+            for top in (self.outside, self.work):
+                for variable, value, file in self.MOVED:
+                    with self.subTest(uid=uid, top=top, variable=variable):
+                        self.check_moved(uid, top, variable, value, os.path.join(top, "m", file))
+
+    def check_moved(self, uid, top, variable, value, path):
+        shutil.rmtree(top + "/m", True)
+        os.makedirs(os.path.dirname(path))
+        for name in (path, top + "/m/other"):
+            with open(name, "w") as f:
+                f.write("secret\n")
+        self.fill(uid)
+        prefix = top + "/m/" if top == self.outside else "m/"
+        words = [prefix + w for w in value.replace("FILE:", "").split(":")]
+        env = dict(self.env(), **{variable: ("FILE:" if "FILE:" in value else "") + ":".join(words)})
+
+        def read(argv, name):
+            p = subprocess.run(argv + [name], cwd=self.work, env=env, capture_output=True, text=True,
+                               timeout=LIMIT, check=False, stdin=subprocess.DEVNULL,
+                               **self.identity(uid))
+            return p.stdout
+        self.assertEqual(read(["cat"], path), "secret\n")
+        self.assertEqual(read(self.inside(["cat"]), path), "")
+        self.assertEqual(read(self.inside(["cat"]), top + "/m/other"), "secret\n")
+        self.assertEqual(read(self.inside(["cat"], "--read", path), path), "secret\n")
+
+    def test_a_variable_that_would_hide_the_workspace(self):
+        for uid in users():
+            self.fill(uid)
+            for value, want in (("/dev/null", 0), (self.work, 125), (os.path.dirname(self.work), 125)):
+                env = dict(self.env(), GNUPGHOME=value)
+                p = subprocess.run(self.inside(["sh", "-c", "echo x > /dev/null"]), cwd=self.work,
+                                   env=env, capture_output=True, text=True, timeout=LIMIT,
+                                   check=False, **self.identity(uid))
+                self.assertEqual(p.returncode, want, p.stderr)
+                self.assertEqual("GNUPGHOME" in p.stderr, want != 0)
+
     def test_device_nodes_work_in_dev_only(self):
         """X-037: a node of a container's root, or of an old one"""
         node = os.path.join(self.outside, "null")
