@@ -30,6 +30,16 @@ ssize_t fd_read_full(int fd, void *p, size_t n);
 char *fd_path(int fd);
 
 /**
+ * fd_open_plain() - open(2), but no component of the path may be a symbolic link
+ * @dir: AT_FDCWD, or the directory beneath which @path must stay
+ * @flags: O_CLOEXEC is added
+ *
+ * Return: the descriptor, which the caller owns; -1 with errno (ELOOP for a link, EXDEV for a way
+ * out of @dir).
+ */
+int fd_open_plain(int dir, const char *path, int flags);
+
+/**
  * fd_open_regular() - open a regular file for reading by a name from outside
  * @dir: AT_FDCWD, or the directory in which @path is looked for
  * @flags: O_NOFOLLOW or 0

@@ -22,16 +22,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/xalloc.h"
 #include "launcher/devpts.h"
 #include "launcher/mountplan.h"
@@ -160,10 +159,8 @@ static const char *relative(const struct mountplan_step *s, const struct mountpl
 static int open_below(struct work *w, const struct mountplan_step *s,
 		      const struct mountplan_step *above)
 {
-	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-				.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH };
 	const char *rel = relative(s, above);
-	CLEANUP_CLOSE int fd = *rel ? (int)syscall(SYS_openat2, above->fd, rel, &how, sizeof(how))
+	CLEANUP_CLOSE int fd = *rel ? fd_open_plain(above->fd, rel, O_PATH | O_NOFOLLOW)
 				    : fcntl(above->fd, F_DUPFD_CLOEXEC, 3);
 	struct stat st;
 

@@ -44,6 +44,7 @@
 #include "base/fd.h"
 #include "base/xalloc.h"
 #include "launcher/credentials.h"
+#include "launcher/gitobeys.h"
 #include "launcher/homes.h"
 #include "launcher/mountplan.h"
 
@@ -78,15 +79,69 @@ static const struct name {
 	{ "", ".envrc", NULL },
 };
 
-/* What is obeyed in the home directory only. */
-static const char *const home_names[] = {
-	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".gitconfig", ".profile",
-	".zshrc",  ".zshenv",	    ".zprofile",   ".zlogin",	   ".zlogout",	 ".ssh",
+/*
+ * What shells, sessions and tools run or obey in the home directory only. @content: as above, for
+ * those that the command's own programs read as files: a directory in their place is an error there.
+ */
+static const struct home_name {
+	const char *name;
+	const char *content;
+} home_names[] = {
+	/* shells */
+	{ ".bash_aliases", "" },
+	{ ".bash_login", "" },
+	{ ".bash_logout", "" },
+	{ ".bash_profile", "" },
+	{ ".bashrc", "" },
+	{ ".config/fish", NULL },
+	{ ".cshrc", "" },
+	{ ".inputrc", "" },
+	{ ".kshrc", "" },
+	{ ".login", "" },
+	{ ".logout", "" },
+	{ ".profile", "" },
+	{ ".tcshrc", "" },
+	{ ".zlogin", "" },
+	{ ".zlogout", "" },
+	{ ".zprofile", "" },
+	{ ".zshenv", "" },
+	{ ".zshrc", "" },
+	/* programs that are found by their name */
+	{ ".local/bin", NULL },
+	{ "bin", NULL },
+	/* sessions and services */
+	{ ".config/autostart", NULL },
+	{ ".config/environment.d", NULL },
+	{ ".config/plasma-workspace", NULL },
+	{ ".config/systemd", NULL },
+	{ ".local/share/applications", NULL },
+	{ ".local/share/dbus-1", NULL },
+	{ ".local/share/systemd", NULL },
+	{ ".pam_environment", "" },
+	{ ".xinitrc", "" },
+	{ ".xprofile", "" },
+	{ ".xsession", "" },
+	{ ".xsessionrc", "" },
+	/* tools that run what their settings say */
+	{ ".config/direnv", NULL },
+	{ ".config/git", NULL },
+	{ ".config/nvim", NULL },
+	{ ".direnvrc", "" },
+	{ ".emacs", "" },
+	{ ".emacs.d", NULL },
+	{ ".gdbinit", "" },
+	{ ".gitconfig", "" },
+	{ ".hgrc", "" },
+	{ ".lldbinit", "" },
+	{ ".screenrc", "" },
+	{ ".ssh", NULL },
+	{ ".tmux.conf", "" },
+	{ ".vim", NULL },
+	{ ".vimrc", "" },
 };
 
-/* In each existing submodule's and linked worktree's git directory, and in a bare repository. */
-static const char *const git_names[] = { "hooks", "config", "config.worktree", "commondir",
-					 "gitdir" };
+/* In the git directory of a linked worktree; hooks and configuration are the main one's. */
+static const char *const linked_names[] = { "commondir", "config", "gitdir", "hooks" };
 
 static void add_path(struct protect *p, const char *dir, const char *name)
 {
@@ -198,32 +253,43 @@ static int protect_name(struct protect *p, int dir, const char *path, const char
 	struct stat st;
 	int done = settle(p, dir, name, content);
 
+	if (done < 0 && errno == EACCES && fstat(dir, &st) == 0 && st.st_uid == geteuid())
+		return error_set(err, 0,
+				 "%s is yours, but you have no permission to write in it: the "
+				 "command could take the permission, and make %s there; take it "
+				 "first (chmod u+w), or use --fs strict",
+				 path, name);
 	if (done < 0 && (errno == EACCES || errno == EPERM || errno == EROFS))
 		return 0;
 	if (done < 0)
 		return error_set(err, errno, "cannot protect %s/%s", path, name);
 	add_path(p, path, name);
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
-		return protect_link(p, path, name, err);
-	return 0;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (S_ISREG(st.st_mode) && st.st_nlink > 1)
+		return error_set(err, 0,
+				 "%s/%s has another name (a hard link), by which the command could "
+				 "change it; replace it by a copy",
+				 path, name);
+	return S_ISLNK(st.st_mode) ? protect_link(p, path, name, err) : 0;
 }
 
-/* Opens a directory and tells its canonical path; -1 with errno. */
+/*
+ * Opens a directory by its canonical path, which is told again; -1 with errno. A symbolic link is
+ * one that somebody has put there since, an earlier run perhaps: nothing is made where it leads.
+ */
 static int open_dir(const char *path, char canonical[static PATH_MAX])
 {
-	CLEANUP_CLOSE int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	CLEANUP_FREE char *link = NULL;
-	ssize_t n;
+	CLEANUP_CLOSE int fd = fd_open_plain(AT_FDCWD, path, O_PATH | O_DIRECTORY);
+	CLEANUP_FREE char *real = fd < 0 ? NULL : fd_path(fd);
 
-	if (fd < 0)
+	if (!real)
 		return -1;
-	link = xasprintf("/proc/self/fd/%d", fd);
-	n = readlink(link, canonical, PATH_MAX);
-	if (n <= 0 || n == PATH_MAX) {
+	if (strlen(real) >= PATH_MAX) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	canonical[n] = '\0';
+	strcpy(canonical, real);
 	return take_fd(&fd);
 }
 
@@ -269,54 +335,6 @@ static int keep_dir(struct protect *p, const char *path, char canonical[static P
 	return take_fd(&fd);
 }
 
-/* What exists in a git directory that is none of the table's: no placeholders, no failure. */
-static void protect_git_dir(struct protect *p, const char *path)
-{
-	char canonical[PATH_MAX];
-	CLEANUP_CLOSE int dir = open_dir(path, canonical);
-
-	for (size_t i = 0; dir >= 0 && i < ARRAY_SIZE(git_names); i++)
-		if (faccessat(dir, git_names[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-			add_path(p, canonical, git_names[i]);
-}
-
-/* Each entry of .git/modules or .git/worktrees. */
-static void protect_git_dirs(struct protect *p, const char *path)
-{
-	DIR *d = opendir(path);
-	struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		CLEANUP_FREE char *sub = xasprintf("%s/%s", path, e->d_name);
-
-		if (e->d_name[0] != '.')
-			protect_git_dir(p, sub);
-	}
-	if (d)
-		(void)closedir(d);
-}
-
-static bool is_bare_repository(int root)
-{
-	return faccessat(root, "HEAD", F_OK, 0) == 0 && faccessat(root, "objects", F_OK, 0) == 0 &&
-	       faccessat(root, "refs", F_OK, 0) == 0;
-}
-
-static void protect_repositories(struct protect *p, int root, const char *path)
-{
-	CLEANUP_FREE char *modules = xasprintf("%s/.git/modules", path);
-	CLEANUP_FREE char *worktrees = xasprintf("%s/.git/worktrees", path);
-	struct stat st;
-
-	protect_git_dirs(p, modules);
-	protect_git_dirs(p, worktrees);
-	if (is_bare_repository(root))
-		protect_git_dir(p, path);
-	/* A linked worktree's file, or a link: whoever replaces it has a repository of his own. */
-	if (fstatat(root, ".git", &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
-		add_path(p, path, ".git");
-}
-
 /* The names of the table that belong into @below the root ("" for the root itself). */
 static int protect_names(struct protect *p, int dir, const char *path, const char *below,
 			 struct error *err)
@@ -352,30 +370,6 @@ static bool is_empty_root(int top)
 	return flock(top, LOCK_SH) == 0 && empty;
 }
 
-static int protect_root(struct protect *p, const char *root, struct error *err)
-{
-	char path[PATH_MAX], git_path[PATH_MAX];
-	CLEANUP_FREE char *git = NULL;
-	int top = keep_dir(p, root, path), dir;
-
-	if (top < 0 && errno == ENOTDIR)
-		return 0; /* a single file is granted */
-	if (top < 0)
-		return error_set(err, errno, "cannot lock %s to protect what is in it", root);
-	if (is_empty_root(top))
-		return 0;
-	git = xasprintf("%s/.git", path);
-	dir = keep_dir(p, git, git_path);
-	if (dir < 0 && errno != ENOENT && errno != ENOTDIR)
-		return error_set(err, errno, "cannot lock %s to protect what is in it", git);
-	if (dir >= 0 && protect_names(p, dir, git_path, ".git", err))
-		return -1;
-	if (protect_names(p, top, path, "", err))
-		return -1;
-	protect_repositories(p, top, path);
-	return 0;
-}
-
 /* The canonical writable root at or above a canonical path; NULL if there is none. */
 static const char *root_of(const struct protect *p, const char *path)
 {
@@ -393,23 +387,6 @@ static void add_root(struct protect *p, const char *path)
 		return; /* mounts.c will say so */
 	p->roots = xreallocarray(p->roots, p->nroots + 1, sizeof(*p->roots));
 	p->roots[p->nroots++] = xstrdup(canonical);
-}
-
-/* What shells and git obey in the home directory, should it lie in a root. */
-static int protect_home(struct protect *p, const char *home, struct error *err)
-{
-	char path[PATH_MAX];
-	int dir;
-
-	if (!realpath(home, path) || !root_of(p, path))
-		return 0;
-	dir = keep_dir(p, home, path);
-	if (dir < 0)
-		return error_set(err, errno, "cannot lock %s to protect what is in it", home);
-	for (size_t i = 0; i < ARRAY_SIZE(home_names); i++)
-		if (protect_name(p, dir, path, home_names[i], NULL, err))
-			return -1;
-	return 0;
 }
 
 /* Our own binary, should it lie in a writable root: what runs next time is not the command's. */
@@ -435,6 +412,7 @@ struct walk {
 	const char *path;    /* as it was given, for messages */
 	char done[PATH_MAX]; /* canonical; "" for the root directory */
 	char rest[PATH_MAX]; /* what is left of it */
+	const char *content; /* of the placeholder; NULL: a directory */
 	bool directory;	     /* made for good where it is missing, if we may */
 	bool must;	     /* that it cannot be held is an error */
 	unsigned links;
@@ -542,7 +520,7 @@ static int walk_hold(struct walk *w, char name[static NAME_MAX + 1])
 			return -1;
 		}
 		if (last && !w->directory)
-			return settle(w->p, dir, name, NULL) < 0
+			return settle(w->p, dir, name, w->content) < 0
 				       ? -1
 				       : (add_path(w->p, w->done, name), 0);
 		if (walk_make(w, dir, name) < 0)
@@ -586,8 +564,8 @@ static int walk_lock(struct walk *w, const char *name, const struct stat *st)
 	if (S_ISREG(st->st_mode) && st->st_nlink > 1 && w->must)
 		return walk_refuse(w, 0, "it has another name (a hard link)");
 	dir = keep_dir(w->p, w->done[0] ? w->done : "/", canonical);
-	if (dir >= 0 && !w->directory && is_placeholder(dir, name, NULL))
-		remember(w->p, dir, name, NULL, NULL);
+	if (dir >= 0 && !w->directory && is_placeholder(dir, name, w->content))
+		remember(w->p, dir, name, w->content, NULL);
 	add_path(w->p, w->done, name);
 	return 0;
 }
@@ -617,22 +595,37 @@ static int walk_step(struct walk *w, char name[static NAME_MAX + 1])
 	return 0;
 }
 
+static int walk_all(struct walk *w)
+{
+	const char *path = w->path;
+	char name[NAME_MAX + 1];
+
+	if (path[0] != '/' && (!getcwd(w->done, sizeof(w->done)) || strcmp(w->done, "/") == 0))
+		w->done[0] = '\0';
+	if (strlen(path) >= sizeof(w->rest))
+		return error_set(w->err, ENAMETOOLONG, "cannot protect %s", path);
+	strcpy(w->rest, path);
+	while (walk_next(w, name))
+		if (walk_step(w, name) < 0)
+			return -1;
+	return 0;
+}
+
 /* Protects a path of ours, wherever it leads: see "Files of ours" above. */
 static int protect_own(struct protect *p, const char *path, bool directory, bool must,
 		       struct error *err)
 {
 	struct walk w = { .p = p, .path = path, .directory = directory, .must = must, .err = err };
-	char name[NAME_MAX + 1];
 
-	if (path[0] != '/' && (!getcwd(w.done, sizeof(w.done)) || strcmp(w.done, "/") == 0))
-		w.done[0] = '\0';
-	if (strlen(path) >= sizeof(w.rest))
-		return error_set(err, ENAMETOOLONG, "cannot protect %s", path);
-	strcpy(w.rest, path);
-	while (walk_next(&w, name))
-		if (walk_step(&w, name) < 0)
-			return -1;
-	return 0;
+	return walk_all(&w);
+}
+
+/* The same for what git obeys; @content as for the names of the table. */
+static int protect_path(struct protect *p, const char *path, const char *content, struct error *err)
+{
+	struct walk w = { .p = p, .path = path, .content = content, .err = err };
+
+	return walk_all(&w);
 }
 
 /* --deny-write: the path itself, by way of whatever links, present or not. */
@@ -654,6 +647,123 @@ static int protect_link(struct protect *p, const char *dir, const char *name, st
 			"remove it",
 			path);
 	return protect_own(p, path, false, false, err);
+}
+
+/* A submodule's git directory, a bare repository; a linked worktree has no more than two of them. */
+static int protect_git_dir(struct protect *p, const struct gitobeys_dir *g, struct error *err)
+{
+	char path[PATH_MAX];
+	int dir = keep_dir(p, g->path, path);
+
+	if (dir < 0 && (errno == ELOOP || errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	if (dir < 0)
+		return error_set(err, errno, "cannot lock %s to protect what is in it", g->path);
+	if (!g->linked)
+		return protect_names(p, dir, path, ".git", err);
+	if (protect_name(p, dir, path, "config.worktree", "", err))
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(linked_names); i++)
+		if (faccessat(dir, linked_names[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			add_path(p, path, linked_names[i]);
+	return 0;
+}
+
+/* A hooks directory that is the working tree itself, or holds it, would lock everything. */
+static bool is_above_root(const char *path, const char *root)
+{
+	char canonical[PATH_MAX];
+
+	return realpath(path, canonical) && mountplan_beneath(root, canonical);
+}
+
+static int protect_obeyed(struct protect *p, const struct gitobeys *g, const char *root,
+			  struct error *err)
+{
+	for (size_t i = 0; i < g->ndirs; i++)
+		if (root_of(p, g->dirs[i].path) && protect_git_dir(p, &g->dirs[i], err))
+			return -1;
+	for (size_t i = 0; i < g->npaths; i++) {
+		const struct gitobeys_path *o = &g->paths[i];
+
+		if (!is_above_root(o->path, root) &&
+		    protect_path(p, o->path, o->file ? "" : NULL, err))
+			return -1;
+	}
+	return 0;
+}
+
+/*
+ * .git: names are made in a directory, also in one that a link leads to, if that is writable inside.
+ * A link or a file is locked itself: whoever replaces it has a repository of his own.
+ */
+static int protect_dot_git(struct protect *p, int root, const char *path, struct error *err)
+{
+	CLEANUP_FREE char *git = xasprintf("%s/.git", path);
+	char canonical[PATH_MAX], kept[PATH_MAX];
+	struct stat st;
+	int dir;
+
+	if (fstatat(root, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (!S_ISDIR(st.st_mode))
+		add_path(p, path, ".git");
+	if (S_ISREG(st.st_mode) || !realpath(git, canonical) || !root_of(p, canonical))
+		return 0;
+	dir = keep_dir(p, canonical, kept);
+	if (dir < 0 && errno == ENOTDIR)
+		return 0;
+	if (dir < 0)
+		return error_set(err, errno, "cannot lock %s to protect what is in it", git);
+	return protect_names(p, dir, kept, ".git", err);
+}
+
+static int protect_root(struct protect *p, const char *root, const struct homes *homes,
+			struct error *err)
+{
+	char path[PATH_MAX], canonical[PATH_MAX];
+	struct gitobeys g;
+	int top, rc;
+
+	if (!realpath(root, canonical))
+		return 0; /* mounts.c will say so */
+	top = keep_dir(p, canonical, path);
+	if (top < 0 && errno == ENOTDIR)
+		return 0; /* a single file is granted */
+	if (top < 0)
+		return error_set(err, errno, "cannot lock %s to protect what is in it", root);
+	if (is_empty_root(top))
+		return 0;
+	if (protect_dot_git(p, top, path, err) || protect_names(p, top, path, "", err))
+		return -1;
+	gitobeys_find(path, homes->v, homes->n, &g);
+	rc = protect_obeyed(p, &g, path, err);
+	gitobeys_clear(&g);
+	return rc;
+}
+
+/* What is obeyed in the home directory, should it lie in a root. */
+static int protect_home(struct protect *p, const char *home, struct error *err)
+{
+	char canonical[PATH_MAX], path[PATH_MAX];
+	int dir;
+
+	if (!realpath(home, canonical) || !root_of(p, canonical))
+		return 0;
+	dir = keep_dir(p, canonical, path);
+	if (dir < 0)
+		return error_set(err, errno, "cannot lock %s to protect what is in it", home);
+	for (size_t i = 0; i < ARRAY_SIZE(home_names); i++) {
+		const struct home_name *h = &home_names[i];
+		CLEANUP_FREE char *below = xasprintf("%s/%s", path, h->name);
+		int rc = strchr(h->name, '/')
+				 ? protect_own(p, below, true, false, err)
+				 : protect_name(p, dir, path, h->name, h->content, err);
+
+		if (rc)
+			return -1;
+	}
+	return 0;
 }
 
 /* Whatever the mode and the grants: a run must not write what it, or the next one, obeys. */
@@ -690,10 +800,10 @@ static int prepare(struct protect *p, const struct launcher_plan *plan, const st
 		   struct error *err)
 {
 	find_roots(p, plan);
-	if (plan->fs == FS_WORKSPACE && protect_root(p, plan->cwd, err))
+	if (plan->fs == FS_WORKSPACE && protect_root(p, plan->cwd, homes, err))
 		return -1;
 	for (size_t i = 0; plan->fs != FS_OFF && i < plan->write.n; i++)
-		if (protect_root(p, plan->write.v[i], err))
+		if (protect_root(p, plan->write.v[i], homes, err))
 			return -1;
 	for (size_t i = 0; plan->fs != FS_OFF && i < homes->n; i++)
 		if (protect_home(p, homes->v[i], err))
@@ -733,6 +843,24 @@ static bool is_made(const struct placeholder *m)
 	       S_ISDIR(st.st_mode) && st.st_dev == m->dev && st.st_ino == m->ino;
 }
 
+/* The command may have taken the permissions of the directory away. Return: whether it had. */
+static bool take_permission(int dir, struct stat *was)
+{
+	return faccessat(dir, ".", R_OK | W_OK | X_OK, AT_EACCESS) < 0 && errno == EACCES &&
+	       fstat(dir, was) == 0 && fchmod(dir, (was->st_mode & 07777) | S_IRWXU) == 0;
+}
+
+static void remove_one(const struct placeholder *m)
+{
+	struct stat was;
+	bool taken = take_permission(m->dir, &was);
+
+	if (is_made(m) || is_placeholder(m->dir, m->name, m->content))
+		(void)unlinkat(m->dir, m->name, m->content ? 0 : AT_REMOVEDIR);
+	if (taken)
+		(void)fchmod(m->dir, was.st_mode & 07777);
+}
+
 void protect_remove(const struct protect *p)
 {
 	/* from the last to the first: what is in a directory that we made comes after it */
@@ -740,10 +868,8 @@ void protect_remove(const struct protect *p)
 		const struct placeholder *m = &p->made[i];
 
 		/* Locked already by an earlier one of the same directory, or another run's still. */
-		if (flock(m->dir, LOCK_EX | LOCK_NB) < 0)
-			continue;
-		if (is_made(m) || is_placeholder(m->dir, m->name, m->content))
-			(void)unlinkat(m->dir, m->name, m->content ? 0 : AT_REMOVEDIR);
+		if (flock(m->dir, LOCK_EX | LOCK_NB) == 0)
+			remove_one(m);
 	}
 }
 

@@ -134,6 +134,48 @@ class Files(World):
                 self.assertEqual(p.returncode, want, p.stderr)
                 self.assertEqual("GNUPGHOME" in p.stderr, want != 0)
 
+    def test_a_workspace_without_permission_to_write(self):
+        """F-011: its owner could take the permission; and one who gives it away leaves nothing"""
+        for uid in users():
+            self.fill(uid)
+            before = sorted(os.listdir(self.work))
+            for mode in ("555", "000"):
+                p = self.run_as(uid, self.inside(["sh", "-c", "ls -A; chmod %s ." % mode]),
+                                capture_output=True)
+                self.assertEqual(p.returncode, 0, p.stderr)
+                self.assertIn(".claude\n", p.stdout)
+                self.assertEqual(stat.S_IMODE(os.stat(self.work).st_mode), int(mode, 8))
+                os.chmod(self.work, 0o755)
+                self.assertEqual(sorted(os.listdir(self.work)), before)
+            os.chmod(self.work, 0o555)
+            script = "chmod 755 . && mkdir .claude && echo x > .claude/settings.json"
+            p = self.run_as(uid, self.inside(["sh", "-c", script]), capture_output=True)
+            self.assertNotEqual(p.returncode, 0)
+            self.assertEqual("chmod u+w" in p.stderr, uid != 0, p.stderr)
+            os.chmod(self.work, 0o555)
+            self.assertEqual(sorted(os.listdir(self.work)), before)
+            bare = self.run_as(uid, ["sh", "-c", script])
+            self.assertEqual(bare.returncode, 0)
+            shutil.rmtree(self.work + "/.claude")
+
+    def test_a_second_name_of_what_is_protected(self):
+        """F-009: .envrc by another name"""
+        for uid in users():
+            self.fill(uid)
+            with open(self.work + "/.envrc", "w") as f:
+                f.write("own\n")
+            os.chown(self.work + "/.envrc", uid, uid)
+            os.link(self.work + "/.envrc", self.work + "/second")
+            for argv, want in ((self.inside(["sh", "-c", "echo x > second"]), "own\n"),
+                               (["sh", "-c", "echo x > second"], "x\n")):
+                self.run_as(uid, argv, capture_output=True)
+                with open(self.work + "/.envrc") as f:
+                    self.assertEqual(f.read(), want)
+            os.unlink(self.work + "/second")
+            p = self.run_as(uid, self.inside(["cat", ".envrc"]), capture_output=True)
+            self.assertEqual(p.stdout, "x\n")
+            os.unlink(self.work + "/.envrc")
+
     def test_device_nodes_work_in_dev_only(self):
         """X-037: a node of a container's root, or of an old one"""
         node = os.path.join(self.outside, "null")

@@ -149,13 +149,97 @@ class Workspace(WorldCase):
         options = ("-C", self.dir + "/p", "--write", self.dir)
         for script in ("echo x > ../home/.bashrc", "echo x >> ../home/.profile", "mv ../home ../h",
                        "mv ../home/.profile p", "rm -rf ../home/.zshrc; echo x > ../home/.zshrc",
-                       "mkdir ../home/.ssh", "mkdir ../home/.config/sbx-net"):
+                       "mkdir ../home/.ssh", "mkdir ../home/.config/sbx-net",
+                       "echo x > ../home/.bash_aliases", "mkdir -p ../home/bin && echo x > ../home/bin/ls",
+                       "mkdir -p ../home/.config/autostart && echo x > ../home/.config/autostart/x",
+                       "mkdir -p ../home/.config/git && echo x > ../home/.config/git/config",
+                       "mkdir -p ../home/.local/bin && echo x > ../home/.local/bin/ls",
+                       "mv ../home/.config ../home/c && mkdir -p ../home/.config/systemd/user"):
             with self.subTest(script):
                 self.assertNotEqual(self.sbx(script, *options, **kw).returncode, 0)
         self.assertEqual(os.listdir(home), [".profile"])
         self.assertEqual(self.host("cat home/.profile"), "own\n")
-        self.works("cd ../home && mkdir -p .config/x && touch f", *options, **kw)
+        self.works("cd ../home && mkdir -p .config/x && touch f && git init -q /tmp/r && "
+                   "git -C /tmp/r status -s", *options, **kw)
         self.assertEqual(sorted(os.listdir(home)), [".config", ".profile", "f"])
+
+    # ---- what git is led to
+
+    # Each makes a git command that the user runs outside later run a script in the workspace.
+    TRICKS = {
+        "hooks of a submodule": "echo '#!/bin/sh\ntouch $M' > .git/modules/lib/sub/hooks/post-checkout; "
+                                "chmod +x .git/modules/lib/sub/hooks/post-checkout",
+        "configuration of a submodule": "printf '[core]\nfsmonitor = touch $M; false\n' >> "
+                                        ".git/modules/lib/sub/config",
+        "commondir of a submodule": "cp -r .git/modules/lib/sub x; echo $PWD/x > "
+                                    ".git/modules/lib/sub/commondir; printf "
+                                    "'[core]\nfsmonitor = touch $M; false\n' >> x/config",
+        "the file of a submodule": "cp -r .git/modules/lib/sub x; printf '[core]\nfsmonitor = touch $M; "
+                                   "false\nworktree = ../lib/sub\n' >> x/config; "
+                                   "echo \"gitdir: ../../x\" > y; mv y lib/sub/.git",
+        "the directory of a submodule": "mv lib/sub lib/old && mkdir lib/sub && git init -q lib/sub && "
+                                        "cd lib/sub && echo a > a && git add a && git -c user.name=n -c "
+                                        "user.email=e@x.test commit -qm x && git config core.fsmonitor "
+                                        "'touch $M; false'",
+        "a hooks path": "mkdir -p .githooks; echo '#!/bin/sh\ntouch $M' > .githooks/post-checkout; "
+                        "chmod +x .githooks/post-checkout",
+        "an included file": "printf '[core]\nfsmonitor = touch $M; false\n' >> .gitlocal",
+        "what a filter runs": "echo 'touch $M; cat' > tools/clean",
+        "where a hook leads": "echo '#!/bin/sh\ntouch $M' > tools/hook",
+    }
+
+    def led_repository(self):
+        """A repository whose configuration leads into its own working tree."""
+        self.repository()
+        self.host("""
+            git -c protocol.file.allow=always submodule --quiet add --name lib/sub $PWD.git lib/sub
+            mkdir tools; echo cat > tools/clean; printf '#!/bin/sh\n' > tools/hook; chmod +x tools/hook
+            echo '* filter=f' > .gitattributes
+            git config filter.f.clean 'sh ./tools/clean'; git config include.path ../.gitlocal
+            ln -s ../../tools/hook .git/hooks/post-commit
+            git add .; %scommit -qm led""" % GIT)
+
+    def use_outside(self, hooks):
+        """What a user does in a repository, in submodules too. Whether the mark was made."""
+        self.host("%s touch lib/sub/a a d/b; git status > /dev/null 2>&1 || :; "
+                  "git add a > /dev/null 2>&1 || :; (cd lib/sub && git checkout -q -b new) || :; "
+                  "git checkout -q -b new || :; echo z >> a; git add a; %scommit -qm z || :" %
+                  ("git config core.hooksPath .githooks;" if hooks else "", GIT))
+        return os.path.exists(self.dir + "/../mark")
+
+    def trick(self, name, inside):
+        shutil.rmtree(self.dir)
+        shutil.rmtree(self.dir + ".git", True)
+        os.mkdir(self.dir)
+        os.chown(self.dir, self.w.uid, self.w.uid)
+        mark = os.path.join(os.path.dirname(self.dir), "mark")
+        if os.path.exists(mark):
+            os.unlink(mark)
+        self.led_repository()
+        hooks = name == "a hooks path"
+        if hooks:
+            self.host("git config core.hooksPath .githooks")
+        script = self.TRICKS[name].replace("$M", mark)
+        if inside:
+            self.sbx(script)
+        else:
+            self.w.run(["sh", "-c", script], cwd=self.dir)
+        return self.use_outside(hooks)
+
+    def test_git_is_led_to_nothing_of_the_commands(self):
+        os.chown(os.path.dirname(self.dir), self.w.uid, self.w.uid)
+        for name in self.TRICKS:
+            with self.subTest(name):
+                self.assertTrue(self.trick(name, False), "the trick does not work at all")
+                self.assertFalse(self.trick(name, True))
+
+    def test_work_in_a_submodule(self):
+        self.led_repository()
+        out = self.works("cd lib/sub; echo c > c; git add c; " + GIT + "commit -qm inner; cd ../..; "
+                         "git add lib/sub; " + GIT + "commit -qm outer; git log --format=%s -1; "
+                         "git -C lib/sub log --format=%s -1; git submodule --quiet foreach pwd | wc -l")
+        self.assertEqual(out, "outer\ninner\n1\n")
+        self.assertEqual(self.host("git status -s; git fsck"), "")
 
     # ---- and afterwards
 

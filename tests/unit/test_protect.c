@@ -308,21 +308,101 @@ static void test_denied_paths_come_last_and_may_be_missing(void **state)
 	assert_false(exists("a"));
 }
 
+/* Names with slashes, submodules of submodules, and the working trees that lead there. */
 static void test_git_directories_of_submodules(void **state)
 {
 	struct protect p;
 
 	(void)state;
-	assert_int_equal(mkdir(".git", 0755) | mkdir(".git/modules", 0755) |
-				 mkdir(".git/modules/m", 0755),
-			 0);
-	write_file(".git/modules/m/config", "");
+	assert_int_equal(
+		system("mkdir -p .git/modules/a/b/modules/c .git/worktrees/w lib/b tree && "
+		       "printf '[core]\\nworktree = ../../../../lib/b\\n' > "
+		       ".git/modules/a/b/config && "
+		       "echo x > .git/modules/a/b/HEAD && echo x > .git/modules/a/b/modules/c/HEAD "
+		       "&& "
+		       "echo 'gitdir: ../../.git/modules/a/b' > lib/b/.git && "
+		       "echo ../.. > .git/worktrees/w/commondir && echo x > tree/.git && "
+		       "echo $PWD/tree/.git > .git/worktrees/w/gitdir"),
+		0);
 	prepare(&p);
-	assert_true(lists(&p, ".git/modules/m/config"));
+	assert_true(lists(&p, ".git/modules/a/b/config") && lists(&p, ".git/modules/a/b/hooks"));
+	assert_true(exists(".git/modules/a/b/commondir") && exists(".git/modules/a/b/hooks"));
+	assert_true(lists(&p, ".git/modules/a/b/modules/c/commondir"));
+	assert_true(lists(&p, "lib/b/.git") && lists(&p, "tree/.git"));
+	assert_true(lists(&p, ".git/worktrees/w/commondir") &&
+		    lists(&p, ".git/worktrees/w/config.worktree"));
+	assert_false(exists(".git/worktrees/w/hooks")); /* the main one's are obeyed */
 	finish(&p);
-	assert_int_equal(unlink(".git/modules/m/config") | rmdir(".git/modules/m") |
-				 rmdir(".git/modules") | rmdir(".git"),
-			 0);
+	assert_false(exists(".git/modules/a/b/commondir") || exists(".git/modules/a/b/hooks"));
+	assert_int_equal(system("rm -r .git lib tree"), 0);
+}
+
+static void test_what_configuration_leads_to(void **state)
+{
+	struct protect p;
+
+	(void)state;
+	assert_int_equal(
+		system("git init -q . && mkdir -p husky/_ s && echo x > s/clean && "
+		       "echo x > s/post && echo x > s/other && "
+		       "printf '[core]\\nhooksPath = husky/_\\n[filter \"x\"]\\n"
+		       "clean = sh ./s/clean ./s\\n[include]\\npath = ../inc\\n"
+		       "[include]\\npath = ../missing\\n[alias]\\nx = !pwd ./\\n' "
+		       ">> .git/config && "
+		       "printf '[core]\\nfsmonitor = s/../s/mon\\n' > inc && echo x > s/mon && "
+		       "ln -s ../../s/post .git/hooks/post-commit"),
+		0);
+	prepare(&p);
+	assert_true(lists(&p, "husky/_") && lists(&p, "husky") && lists(&p, "inc"));
+	assert_true(lists(&p, "s/clean") && lists(&p, "s/post") && lists(&p, "s/mon"));
+	assert_true(lists(&p, "missing"));
+	assert_int_equal(system("git config --get core.fsmonitor > /dev/null"), 0);
+	assert_false(lists(&p, "s") || lists(&p, "s/other") || lists(&p, "."));
+	finish(&p);
+	assert_false(exists("missing"));
+	assert_int_equal(system("rm -r .git husky s inc"), 0);
+}
+
+/* Nothing is made where a link leads that an earlier run has left. */
+static void test_links_out_of_the_root_are_not_followed(void **state)
+{
+	CLEANUP_FREE char *away = xasprintf("%s-away", top);
+	CLEANUP_FREE char *command =
+		xasprintf("mkdir -p %s/git && ln -s %s/git .git && mkdir real", away, away);
+	CLEANUP_FREE char *empty = xasprintf("rmdir %s/git %s", away, away);
+	struct protect p;
+
+	(void)state;
+	assert_int_equal(system(command), 0);
+	prepare(&p);
+	assert_true(lists(&p, ".git"));
+	assert_int_equal(system(empty), 0); /* nothing was made in it */
+	finish(&p);
+	/* one that stays inside is a repository like any other */
+	assert_int_equal(unlink(".git") | symlink("real", ".git"), 0);
+	prepare(&p);
+	assert_true(lists(&p, ".git") && exists("real/commondir") && lists(&p, "real/commondir"));
+	finish(&p);
+	assert_false(exists("real/commondir"));
+	assert_int_equal(unlink(".git") | rmdir("real"), 0);
+}
+
+static void test_a_hard_link_stops_the_start(void **state)
+{
+	struct launcher_plan plan = workspace();
+	struct protect p;
+	struct error err;
+
+	(void)state;
+	write_file(".envrc", "x");
+	assert_int_equal(link(".envrc", "other"), 0);
+	assert_int_equal(protect_prepare(&plan, &p, &err), -1);
+	assert_non_null(strstr(err.msg, ".envrc has another name"));
+	assert_false(exists(".claude")); /* nor does anything stay */
+	assert_int_equal(unlink("other"), 0);
+	prepare(&p);
+	finish(&p);
+	assert_int_equal(unlink(".envrc"), 0);
 }
 
 static int enter_top(void **state)
@@ -358,6 +438,9 @@ int main(void)
 		cmocka_unit_test(test_two_runs_share_placeholders),
 		cmocka_unit_test(test_denied_paths_come_last_and_may_be_missing),
 		cmocka_unit_test(test_git_directories_of_submodules),
+		cmocka_unit_test(test_what_configuration_leads_to),
+		cmocka_unit_test(test_links_out_of_the_root_are_not_followed),
+		cmocka_unit_test(test_a_hard_link_stops_the_start),
 	};
 
 	return cmocka_run_group_tests(tests, enter_top, leave_top);

@@ -1,0 +1,381 @@
+/*
+ * Theory of operation
+ *
+ * A repository tells git where more of it is, and what to run. Followed here are:
+ *
+ *  - .git/modules, however deep: the name of a submodule may have slashes, and a submodule may have
+ *    submodules; .git/worktrees. The working trees of both hold a ".git" that leads back.
+ *  - Configuration: included files, and each value of a variable that names a program, a hook
+ *    directory or a file that git obeys (the table below), word by word, if there is something of
+ *    that name. The user's own configuration counts as well: "hooksPath = .githooks" there means
+ *    that directory in every working tree.
+ *  - Symbolic links among hooks.
+ *
+ * What a program so named calls in turn is not looked at. Names that lead out of the writable roots
+ * are left to the caller to pass over.
+ */
+#include "launcher/gitobeys.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/xalloc.h"
+#include "launcher/gitconfig.h"
+
+#define CONFIG_MAX  (1024 * 1024)
+#define DEPTH_MAX   10	 /* of includes, as git's own limit, and of submodule directories */
+#define DIRS_MAX    4096 /* that are looked at for submodules */
+#define WORD_BLANKS " \t\n\"'"
+
+/* The last parts of variables whose values are run, or read as settings. */
+static const char *const keys[] = {
+	"askpass",    "clean",	   "cmd",	  "command",	"driver",    "editor",
+	"external",   "fsmonitor", "gitproxy",	  "helper",	"hookspath", "pager",
+	"path",	      "process",   "program",	  "sshcommand", "smudge",    "textconv",
+	"difffilter", "sendpack",  "receivepack", "uploadpack",
+};
+
+/* Every variable of these sections. */
+static const char *const sections[] = { "alias", "pager", "trailer" };
+
+/** struct search - where we are */
+struct search {
+	struct gitobeys *out;
+	const char *root;
+	char *const *homes;
+	size_t nhomes;
+	unsigned dirs;
+};
+
+/** struct config - a file that is read, and what relative paths mean in it */
+struct config {
+	struct search *s;
+	const char *file;
+	char *worktree; /* core.worktree as it is spelt */
+	unsigned depth;
+};
+
+static bool is_listed(const char *const *list, size_t n, const char *word)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcasecmp(list[i], word) == 0)
+			return true;
+	return false;
+}
+
+/* Takes @path. */
+static void add_path(struct search *s, char *path, bool file)
+{
+	s->out->paths = xreallocarray(s->out->paths, s->out->npaths + 1, sizeof(*s->out->paths));
+	s->out->paths[s->out->npaths++] = (struct gitobeys_path){ path, file };
+}
+
+/* Takes @path, if it leads to a file: a directory, or nothing, is no program. */
+static void add_file(struct search *s, char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+		add_path(s, path, true);
+	else
+		free(path);
+}
+
+/* @word as an absolute path: of the home directory, else of @dir. */
+static char *absolute(const struct search *s, const char *dir, const char *word)
+{
+	if (word[0] == '/')
+		return xstrdup(word);
+	if (word[0] == '~' && word[1] == '/' && s->nhomes > 0)
+		return xasprintf("%s/%s", s->homes[0], word + 2);
+	return xasprintf("%s/%s", dir, word);
+}
+
+static void read_config(struct search *s, const char *file, unsigned depth, char **worktree);
+
+/* Where hooks are, also if nothing is there yet. husky's directory "_" runs what is beside it. */
+static void add_hooks_path(struct search *s, const char *value)
+{
+	char *path = absolute(s, s->root, value);
+	size_t n = strlen(path);
+
+	while (n > 1 && path[n - 1] == '/')
+		path[--n] = '\0';
+	if (n > 2 && strcmp(path + n - 2, "/_") == 0)
+		add_path(s, xstrndup(path, n - 2), false);
+	add_path(s, path, false);
+}
+
+/* A command line: each word that is a path. */
+static void add_words(struct search *s, const char *value)
+{
+	for (const char *p = value; *p;) {
+		size_t n = strcspn(p, WORD_BLANKS);
+		CLEANUP_FREE char *word = xstrndup(p, n);
+		const char *name = word[0] == '!' ? word + 1 : word;
+
+		if (strchr(name, '/'))
+			add_file(s, absolute(s, s->root, name));
+		p += n;
+		p += strspn(p, WORD_BLANKS);
+	}
+}
+
+static void take_include(const struct config *c, const char *value)
+{
+	char *dir = xstrdup(c->file), *slash = strrchr(dir, '/');
+	char *path;
+
+	if (slash)
+		*slash = '\0';
+	path = absolute(c->s, dir, value);
+	free(dir);
+	if (c->depth < DEPTH_MAX)
+		read_config(c->s, path, c->depth + 1, NULL);
+	add_path(c->s, path, true);
+}
+
+static bool is_run(const char *section, const char *key)
+{
+	if (strcasecmp(key, "path") == 0) /* of a tool, not of a submodule */
+		return strcasecmp(section, "difftool") == 0 ||
+		       strcasecmp(section, "mergetool") == 0;
+	return is_listed(keys, ARRAY_SIZE(keys), key) ||
+	       is_listed(sections, ARRAY_SIZE(sections), section);
+}
+
+static void take_variable(void *arg, const char *section, const char *key, const char *value)
+{
+	struct config *c = arg;
+
+	if (strcasecmp(section, "include") == 0 || strcasecmp(section, "includeif") == 0) {
+		take_include(c, value);
+	} else if (strcasecmp(section, "core") == 0 && strcasecmp(key, "worktree") == 0) {
+		free(c->worktree);
+		c->worktree = xstrdup(value);
+	} else if (strcasecmp(key, "hookspath") == 0) {
+		add_hooks_path(c->s, value);
+	} else if (strcasecmp(key, "attributesfile") == 0) {
+		add_file(c->s, absolute(c->s, c->s->root, value));
+	} else if (is_run(section, key)) {
+		add_words(c->s, value);
+	}
+}
+
+/* @worktree: NULL, or receives core.worktree, which the caller frees. */
+static void read_config(struct search *s, const char *file, unsigned depth, char **worktree)
+{
+	struct config c = { .s = s, .file = file, .depth = depth };
+	CLEANUP_CLOSE int fd = fd_open_regular(AT_FDCWD, file, 0, &(struct error){ 0 });
+	size_t n;
+	CLEANUP_FREE char *text = fd < 0 ? NULL : fd_read_file(fd, CONFIG_MAX, &n);
+
+	if (text)
+		gitconfig_parse(text, n, take_variable, &c);
+	if (worktree)
+		*worktree = c.worktree;
+	else
+		free(c.worktree);
+}
+
+/* Hooks that are links: the link is locked with its directory, where it leads is not. */
+static void add_hooks(struct search *s, const char *git)
+{
+	CLEANUP_FREE char *hooks = xasprintf("%s/hooks", git);
+	DIR *d = opendir(hooks);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (e->d_type == DT_LNK || e->d_type == DT_UNKNOWN)
+			add_path(s, xasprintf("%s/%s", hooks, e->d_name), true);
+	if (d)
+		(void)closedir(d);
+}
+
+static void read_git_dir(struct search *s, const char *git, char **worktree)
+{
+	CLEANUP_FREE char *config = xasprintf("%s/config", git);
+	CLEANUP_FREE char *own = xasprintf("%s/config.worktree", git);
+
+	read_config(s, config, 0, worktree);
+	read_config(s, own, 0, NULL);
+	add_hooks(s, git);
+}
+
+static void add_dir(struct search *s, const char *path, bool linked)
+{
+	s->out->dirs = xreallocarray(s->out->dirs, s->out->ndirs + 1, sizeof(*s->out->dirs));
+	s->out->dirs[s->out->ndirs++] =
+		(struct gitobeys_dir){ .path = xstrdup(path), .linked = linked };
+}
+
+static bool has(const char *dir, const char *name)
+{
+	CLEANUP_FREE char *path = xasprintf("%s/%s", dir, name);
+	struct stat st;
+
+	return lstat(path, &st) == 0;
+}
+
+static void find_modules(struct search *s, const char *dir, unsigned depth);
+
+/* A submodule's git directory; its working tree holds the file that leads here. */
+static void take_module(struct search *s, const char *git, unsigned depth)
+{
+	CLEANUP_FREE char *modules = xasprintf("%s/modules", git);
+	char *worktree = NULL;
+
+	add_dir(s, git, false);
+	read_git_dir(s, git, &worktree);
+	if (worktree)
+		add_file(s, worktree[0] == '/' ? xasprintf("%s/.git", worktree)
+					       : xasprintf("%s/%s/.git", git, worktree));
+	free(worktree);
+	find_modules(s, modules, depth + 1);
+}
+
+/* A directory of .git/modules is a submodule's, or the first part of the names of several. */
+static void find_modules(struct search *s, const char *dir, unsigned depth)
+{
+	DIR *d = depth < DEPTH_MAX ? opendir(dir) : NULL;
+	struct dirent *e;
+
+	while (d && (e = readdir(d)) && s->dirs < DIRS_MAX) {
+		CLEANUP_FREE char *sub = xasprintf("%s/%s", dir, e->d_name);
+		struct stat st;
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+		    lstat(sub, &st) < 0 || !S_ISDIR(st.st_mode))
+			continue;
+		s->dirs++;
+		if (has(sub, "HEAD") || has(sub, "config"))
+			take_module(s, sub, depth);
+		else
+			find_modules(s, sub, depth + 1);
+	}
+	if (d)
+		(void)closedir(d);
+}
+
+/* The first line of a small file behind @prefix, as an absolute path; NULL if there is none. */
+static char *read_link(const char *dir, const char *name, const char *prefix)
+{
+	CLEANUP_FREE char *file = xasprintf("%s/%s", dir, name);
+	CLEANUP_CLOSE int fd = fd_open_regular(AT_FDCWD, file, 0, &(struct error){ 0 });
+	size_t n, skip = strlen(prefix);
+	CLEANUP_FREE char *text = fd < 0 ? NULL : fd_read_file(fd, PATH_MAX, &n);
+
+	if (!text || strncmp(text, prefix, skip) != 0)
+		return NULL;
+	text[strcspn(text, "\r\n")] = '\0';
+	return text[skip] == '/' ? xstrdup(text + skip) : xasprintf("%s/%s", dir, text + skip);
+}
+
+/* "gitdir" in it names the ".git" file of the linked working tree. */
+static void take_worktree(struct search *s, const char *git)
+{
+	CLEANUP_FREE char *own = xasprintf("%s/config.worktree", git);
+	char *back = read_link(git, "gitdir", "");
+
+	add_dir(s, git, true);
+	read_config(s, own, 0, NULL);
+	if (back)
+		add_file(s, back);
+}
+
+static void find_worktrees(struct search *s, const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)) && s->dirs < DIRS_MAX) {
+		CLEANUP_FREE char *sub = xasprintf("%s/%s", dir, e->d_name);
+		struct stat st;
+
+		if (e->d_name[0] == '.' || lstat(sub, &st) < 0 || !S_ISDIR(st.st_mode))
+			continue;
+		s->dirs++;
+		take_worktree(s, sub);
+	}
+	if (d)
+		(void)closedir(d);
+}
+
+static void read_users_config(struct search *s)
+{
+	const char *xdg = getenv("XDG_CONFIG_HOME");
+
+	read_config(s, "/etc/gitconfig", 0, NULL);
+	for (size_t i = 0; i < s->nhomes; i++) {
+		CLEANUP_FREE char *plain = xasprintf("%s/.gitconfig", s->homes[i]);
+		CLEANUP_FREE char *config = xasprintf("%s/.config/git/config", s->homes[i]);
+
+		read_config(s, plain, 0, NULL);
+		read_config(s, config, 0, NULL);
+	}
+	if (xdg && xdg[0] == '/') {
+		CLEANUP_FREE char *config = xasprintf("%s/git/config", xdg);
+
+		read_config(s, config, 0, NULL);
+	}
+}
+
+/* A linked working tree's, or a submodule's own: its ".git" says where the repository is. */
+static void follow_file(struct search *s)
+{
+	CLEANUP_FREE char *git = read_link(s->root, ".git", "gitdir: ");
+	CLEANUP_FREE char *common = git ? read_link(git, "commondir", "") : NULL;
+
+	if (git)
+		read_git_dir(s, git, NULL);
+	if (common)
+		read_git_dir(s, common, NULL);
+}
+
+static void search_repository(struct search *s, const char *git)
+{
+	CLEANUP_FREE char *modules = xasprintf("%s/modules", git);
+	CLEANUP_FREE char *worktrees = xasprintf("%s/worktrees", git);
+
+	read_git_dir(s, git, NULL);
+	find_modules(s, modules, 0);
+	find_worktrees(s, worktrees);
+}
+
+void gitobeys_find(const char *root, char *const *homes, size_t nhomes, struct gitobeys *out)
+{
+	struct search s = { .out = out, .root = root, .homes = homes, .nhomes = nhomes };
+	bool bare = has(root, "HEAD") && has(root, "objects") && has(root, "refs");
+	CLEANUP_FREE char *git = xasprintf("%s/.git", root);
+
+	*out = (struct gitobeys){ .ndirs = 0 };
+	if (!bare && !has(root, ".git"))
+		return;
+	if (bare) {
+		add_dir(&s, root, false);
+		search_repository(&s, root);
+	}
+	search_repository(&s, git);
+	follow_file(&s);
+	read_users_config(&s);
+}
+
+void gitobeys_clear(struct gitobeys *g)
+{
+	for (size_t i = 0; i < g->ndirs; i++)
+		free(g->dirs[i].path);
+	free(g->dirs);
+	for (size_t i = 0; i < g->npaths; i++)
+		free(g->paths[i].path);
+	free(g->paths);
+	*g = (struct gitobeys){ .ndirs = 0 };
+}

@@ -1,0 +1,55 @@
+/*
+ * gitobeys.h - what git runs or follows in a working tree, beside the fixed names of protect.c
+ *
+ * Git directories of submodules and linked worktrees, and paths that configuration files and hooks
+ * lead to. Found before the run, when all of it may be the work of an earlier run.
+ */
+#ifndef LAUNCHER_GITOBEYS_H
+#define LAUNCHER_GITOBEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/**
+ * struct gitobeys_dir - a git directory
+ * @path: absolute, by no symbolic link below the working tree
+ * @linked: of a linked worktree, whose hooks and configuration are the main one's
+ */
+struct gitobeys_dir {
+	char *path;
+	bool linked;
+};
+
+/**
+ * struct gitobeys_path - something that git runs or reads
+ * @path: absolute, as it is spelt
+ * @file: git takes it for a file, should it be missing; else for a directory
+ */
+struct gitobeys_path {
+	char *path;
+	bool file;
+};
+
+/**
+ * struct gitobeys - what was found
+ * @dirs, @ndirs: not the working tree's own .git
+ * @paths, @npaths: absolute, as they are spelt; they may be links, or lead through some
+ */
+struct gitobeys {
+	struct gitobeys_dir *dirs;
+	size_t ndirs;
+	struct gitobeys_path *paths;
+	size_t npaths;
+};
+
+/**
+ * gitobeys_find() - look through a working tree's repository
+ * @root: canonical path of the working tree, or of a bare repository
+ * @homes, @nhomes: home directories, for the user's own configuration and "~/"
+ */
+void gitobeys_find(const char *root, char *const *homes, size_t nhomes, struct gitobeys *out);
+
+/** gitobeys_clear() - free. */
+void gitobeys_clear(struct gitobeys *g);
+
+#endif
