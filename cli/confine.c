@@ -231,6 +231,32 @@ static int check_workdir(const struct launcher_plan *plan, struct error *err)
 	return rc;
 }
 
+static bool is_beneath(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	while (n > 1 && dir[n - 1] == '/')
+		n--;
+	return strncmp(path, dir, n) == 0 && (n == 1 || path[n] == '/');
+}
+
+/*
+ * Elsewhere a grant inside of a denied directory opens it again. Here what is denied stays hidden,
+ * and whoever brings such a file is told.
+ */
+static void warn_of_hidden(const struct path_list *grants, const struct path_list *denied)
+{
+	for (size_t i = 0; i < grants->n; i++) {
+		for (size_t k = 0; k < denied->n; k++) {
+			if (!is_beneath(grants->v[i], denied->v[k]))
+				continue;
+			log_warn("'%s' stays hidden: reading '%s' is denied", grants->v[i],
+				 denied->v[k]);
+			break;
+		}
+	}
+}
+
 int confine_plan(struct confine *c, const struct run_options *o, struct layers *layers,
 		 const char *const *files, size_t nfiles, struct launcher_plan *out,
 		 struct error *err)
@@ -245,6 +271,7 @@ int confine_plan(struct confine *c, const struct run_options *o, struct layers *
 	    add_paths(c, &o->deny_read, layers, SETTINGS_DENY_READ, &out->deny_read, err) < 0 ||
 	    add_paths(c, &o->deny_write, layers, SETTINGS_DENY_WRITE, &out->deny_write, err) < 0)
 		return -1;
+	warn_of_hidden(&out->read, &out->deny_read);
 	return add_private(c, o, files, nfiles, out, err);
 }
 

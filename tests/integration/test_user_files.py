@@ -117,6 +117,16 @@ class UserFiles(WorldCase):
             "allowPty", "filesystem.allowGitConfig", "ignoreViolations", "mandatoryDenySearchDepth",
             "enableWeakerNestedSandbox", "enableWeakerNetworkIsolation"})
 
+    def test_a_grant_inside_of_what_is_denied_stays_hidden_and_is_told(self):
+        path = self.w.write("inside.json", '{"filesystem": {"denyRead": ["~/keys"], '
+                            '"allowRead": ["~/keys/config", "~/notes/n"]}}')
+        script = 'cat "$1/keys/config" 2>/dev/null; cat "$1/notes/n"'
+        done = self.w.sbx_run(["-p", path], ["sh", "-c", script, "sh", self.w.home])
+        self.assertEqual(done.stdout, "text")
+        self.assertIn("keys/config' stays hidden: reading '%s/keys' is denied" % self.w.home,
+                      done.stderr)
+        self.assertNotIn("notes", done.stderr)
+
     def test_a_pattern_that_is_too_much_stops_the_start(self):
         """What cannot be hidden whole is not hidden in part."""
         many = os.path.join(self.w.ws, "many")
