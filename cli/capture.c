@@ -72,7 +72,9 @@ static uint64_t now_ms(void)
 static void tell(const struct capture *c, const struct hostname *name, const struct decision *d)
 {
 	const struct target t = { .host = *name, .via = VIA_DNS };
-	struct proxy_event ev = { .kind = PROXY_EVENT_DECISION, .target = &t, .decision = *d };
+	struct proxy_event ev = {
+		.kind = PROXY_EVENT_DECISION, .target = &t, .decision = *d, .client = -1
+	};
 
 	c->event(c->arg, &ev);
 }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/ask/asking.h"
+#include "cli/ask/whose.h"
 #include "cli/capture.h"
 #include "cli/filemark.h"
 #include "cli/forwards.h"
@@ -37,6 +38,7 @@ struct gate {
 	struct upstreams *upstreams;
 	struct audit *audit; /* of @outside */
 	struct tally *tally; /* of the run, or NULL */
+	struct whose *whose; /* likewise */
 	unsigned number;
 	struct capture *capture;
 	struct session *session;
@@ -96,6 +98,11 @@ void gate_set_asking(struct gate *g, struct asking *a)
 void gate_set_tally(struct gate *g, struct tally *t)
 {
 	g->tally = t;
+}
+
+void gate_set_whose(struct gate *g, struct whose *w)
+{
+	g->whose = w;
 }
 
 const struct policy *const *gate_policy(const struct gate *g)
@@ -192,19 +199,29 @@ static void log_event(const struct proxy_event *ev)
 static void add_up(struct tally *t, const struct proxy_event *ev)
 {
 	if (ev->kind == PROXY_EVENT_DECISION)
-		tally_decision(t, ev->target, &ev->decision, time(NULL));
+		tally_decision(t, ev->target, &ev->decision, ev->program, time(NULL));
 	else
 		tally_close(t, ev->target, &ev->addr, ev->bytes_up, ev->bytes_down, time(NULL));
 }
 
 /* The proxy and the name server tell of a decision or a close. */
-static void event_cb(void *arg, const struct proxy_event *ev)
+static void event_cb(void *arg, const struct proxy_event *happened)
 {
+	struct proxy_event with_program = *happened;
+	const struct proxy_event *ev = happened;
+	const struct who *who = NULL;
 	struct gate *g = arg;
 
 	if (g->prove.active) {
 		prove_event(&g->prove, ev);
 		return;
+	}
+	if (g->whose && ev->kind == PROXY_EVENT_DECISION)
+		who = whose_look(g->whose, ev);
+	if (who) {
+		with_program.program = who->chain;
+		with_program.pid = (uint64_t)who->pid;
+		ev = &with_program;
 	}
 	if (g->audit)
 		audit_event(g->audit, ev, g->number);

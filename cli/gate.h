@@ -24,6 +24,7 @@ struct refusals;
 struct reload;
 struct session;
 struct tally;
+struct whose;
 
 /**
  * gate_new() - read the settings and build the policy; nothing is opened yet
@@ -52,6 +53,9 @@ void gate_set_asking(struct gate *g, struct asking *a);
 
 /** gate_set_tally() - add up in @t what happens; it must outlive the gate. */
 void gate_set_tally(struct gate *g, struct tally *t);
+
+/** gate_set_whose() - find out which programs connect; @w must outlive the gate. */
+void gate_set_whose(struct gate *g, struct whose *w);
 
 /** gate_policy() - where the policy of the moment is found. */
 const struct policy *const *gate_policy(const struct gate *g);

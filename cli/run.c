@@ -19,6 +19,7 @@
 #include "base/xalloc.h"
 #include "cli/allowfrom.h"
 #include "cli/ask/asking.h"
+#include "cli/ask/whose.h"
 #include "cli/commands.h"
 #include "cli/confine.h"
 #include "cli/gate.h"
@@ -62,6 +63,7 @@ struct run {
 	struct outside outside;
 	struct allowfrom *allowfrom;
 	struct tally *tally;
+	struct whose *whose;
 	struct learn *learn;
 	struct reports *reports;
 	struct startline startline;
@@ -85,6 +87,7 @@ static void run_clear(struct run *r)
 	gate_free(r->gate);
 	asking_free(r->asking);
 	outside_close(&r->outside);
+	whose_free(r->whose);
 	tally_free(r->tally);
 	learn_free(r->learn);
 	reports_free(r->reports);
@@ -276,6 +279,16 @@ static int open_asking(struct run *r, struct error *err)
 	return asking_open(r->asking, &host, err);
 }
 
+/* Where it is written down which programs connect. */
+static int open_whose(struct run *r, struct error *err)
+{
+	r->whose = whose_new(launcher_pid(r->launcher), err);
+	if (!r->whose)
+		return -1;
+	gate_set_whose(r->gate, r->whose);
+	return 0;
+}
+
 /* What is told at the end; files are opened while they may be. */
 static int prepare_end(struct run *r, struct error *err)
 {
@@ -334,6 +347,8 @@ static int prepare(struct run *r, struct error *err)
 		return -1;
 	widen_limits(r->outside.proxy);
 	if (open_audit(r, err) < 0)
+		return -1;
+	if ((r->options.audit || r->learn) && open_whose(r, err) < 0)
 		return -1;
 	if (open_asking(r, err) < 0 || gate_open(r->gate, &r->outside, 0, err) < 0)
 		return -1;

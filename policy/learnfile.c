@@ -81,6 +81,8 @@ static void put_seen(json_t *learned, const char *pattern, const struct learnt *
 	if (!json_object_get(seen, "first"))
 		(void)json_object_set_new(seen, "first", day(l->first));
 	(void)json_object_set_new(seen, "last", day(l->last));
+	if (l->program && !json_object_get(seen, "program"))
+		(void)json_object_set_new(seen, "program", json_string(l->program));
 }
 
 static size_t merge(json_t *root, const struct learnt *v, size_t n)

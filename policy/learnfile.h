@@ -18,11 +18,13 @@ struct suffixes;
 /**
  * struct learnt - one target that was needed
  * @is_private: its name led to a private address
+ * @program: by which program, or NULL
  * @first, @last: seconds since the epoch
  */
 struct learnt {
 	struct target target;
 	bool is_private;
+	const char *program;
 	int64_t first, last;
 };
 

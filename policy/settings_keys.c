@@ -71,7 +71,7 @@ static const struct settings_spec table[] = {
 	  KIND_SNI_CHECK,
 	  0,
 	  false },
-	{ { "network.learned", "object: when --learn saw an entry first and last; not looked at",
+	{ { "network.learned", "object: when and for whom --learn saw an entry; not looked at",
 	    true },
 	  KIND_NONE,
 	  0,

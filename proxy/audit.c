@@ -98,6 +98,10 @@ static void put_decision(struct jsonout *j, const struct proxy_event *ev)
 	put_cut(j, "origin", d->rule ? d->rule->file : NULL);
 	jsonout_uint(j, "line", d->rule ? d->rule->line : 0);
 	put_cut(j, "by", d->by);
+	if (ev->program) {
+		put_cut(j, "program", ev->program);
+		jsonout_uint(j, "pid", ev->pid);
+	}
 	put_address(j, &d->addr);
 }
 

@@ -315,6 +315,7 @@ static void tell(struct conn *c, struct proxy_event *ev)
 
 	ev->conn = c->id;
 	ev->target = &c->target;
+	ev->client = c->t.side[CLIENT].fd;
 	ev->addr = c->addr;
 	ev->addr_port = c->addr.family == AF_UNSPEC ? 0 : c->target.port;
 	if (cfg->event)

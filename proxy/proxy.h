@@ -38,6 +38,8 @@ enum proxy_event_kind {
  * @addr, @addr_port: what was dialled (CLOSE, or a failed dial); family AF_UNSPEC if nothing was
  * @bytes_up, @bytes_down: payload from and to the client (CLOSE)
  * @duration_us: from the accept to the end (CLOSE)
+ * @client: the client's socket while it is open, only to be looked at; else -1
+ * @program, @pid: who connected, for whoever passes the event on and knows; NULL and 0
  * @reason: one word or two for how it ended (CLOSE): "eof", "reset", "idle", "client-gone", ...
  */
 struct proxy_event {
@@ -49,6 +51,9 @@ struct proxy_event {
 	uint16_t addr_port;
 	uint64_t bytes_up, bytes_down;
 	uint64_t duration_us;
+	int client;
+	const char *program;
+	uint64_t pid;
 	const char *reason;
 };
 

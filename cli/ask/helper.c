@@ -49,7 +49,9 @@ struct helper {
 	struct helper_config cfg;
 	pid_t pid;
 	int sock;
+	bool watched; /* by @event */
 	struct event event;
+	uint64_t last; /* of helper_who_wait() */
 };
 
 /* ---- the helper's side */
@@ -266,7 +268,9 @@ struct helper *helper_start(struct event_base *base, const struct helper_config 
 		return NULL;
 	}
 	h = xcalloc(1, sizeof(*h));
-	*h = (struct helper){ .cfg = *cfg, .pid = pid, .sock = pair[0] };
+	*h = (struct helper){ .cfg = *cfg, .pid = pid, .sock = pair[0], .watched = base };
+	if (!base)
+		return h;
 	(void)event_assign(&h->event, base, h->sock, EV_READ | EV_PERSIST, readable, h);
 	(void)event_add(&h->event, NULL);
 	return h;
@@ -276,7 +280,8 @@ void helper_free(struct helper *h)
 {
 	if (!h)
 		return;
-	(void)event_del(&h->event);
+	if (h->watched)
+		(void)event_del(&h->event);
 	(void)close(h->sock);
 	while (waitpid(h->pid, NULL, 0) < 0 && errno == EINTR)
 		;
@@ -293,6 +298,24 @@ int helper_who(struct helper *h, uint64_t id, const struct addr *client, uint16_
 	const struct request r = { .kind = WHO, .id = id, .client = *client, .port = port };
 
 	return send_request(h, &r, NULL);
+}
+
+int helper_who_wait(struct helper *h, const struct addr *client, uint16_t port, unsigned ms,
+		    struct who *out)
+{
+	struct pollfd p = { .fd = h->sock, .events = POLLIN };
+	struct reply r = { .id = 0 };
+
+	if (helper_who(h, ++h->last, client, port) < 0)
+		return -1;
+	/* An earlier answer may have come too late for its question. */
+	while (r.id != h->last)
+		if (poll(&p, 1, (int)ms) != 1 ||
+		    recv(h->sock, &r, sizeof(r), MSG_DONTWAIT) != (ssize_t)sizeof(r))
+			return -1;
+	r.who.chain[WHO_CHAIN_MAX - 1] = r.who.argv[WHO_ARGV_MAX - 1] = '\0';
+	*out = r.who;
+	return 0;
 }
 
 int helper_exec(struct helper *h, uint64_t id, const char *text, struct error *err)

@@ -39,6 +39,7 @@ struct helper_config {
 
 /**
  * helper_start() - fork it
+ * @base: where answers are waited for, or NULL for helper_who_wait()
  *
  * Must be called while single-threaded, and before lockdown_enter().
  *
@@ -52,6 +53,16 @@ void helper_free(struct helper *h);
 
 /** helper_who() - ask who holds the socket whose own end is @client:@port. 0, or -1. */
 int helper_who(struct helper *h, uint64_t id, const struct addr *client, uint16_t port);
+
+/**
+ * helper_who_wait() - the same, and wait for the answer
+ * @h: one that was started without a base, which is asked in no other way
+ * @ms: how long at most
+ *
+ * Return: 0 with the answer, whose pid is 0 if nobody was found; -1 if there is none.
+ */
+int helper_who_wait(struct helper *h, const struct addr *client, uint16_t port, unsigned ms,
+		    struct who *out);
 
 /**
  * helper_exec() - start the program

@@ -118,23 +118,66 @@ static pid_t parent_of(pid_t pid)
 	return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
 }
 
-static struct processes list_processes(void)
+static void add_process(struct processes *all, pid_t pid, pid_t parent)
 {
-	struct processes all = { .n = 0 };
+	if (all->n == PROCESSES_MAX)
+		return;
+	if (all->n % 256 == 0)
+		all->v = xreallocarray(all->v, all->n + 256, sizeof(*all->v));
+	all->v[all->n++] = (struct process){ .pid = pid, .parent = parent };
+}
+
+/* The children that one thread of @pid has. Return: whether the kernel tells. */
+static bool add_children_of(struct processes *all, pid_t pid, const char *tid)
+{
+	CLEANUP_FREE char *path = xasprintf("/proc/%d/task/%s/children", (int)pid, tid);
+	CLEANUP_FCLOSE FILE *f = fopen(path, "re");
+	int child;
+
+	while (f && fscanf(f, "%d", &child) == 1)
+		add_process(all, child, pid);
+	return f;
+}
+
+static bool add_children(struct processes *all, pid_t pid)
+{
+	CLEANUP_FREE char *path = xasprintf("/proc/%d/task", (int)pid);
+	DIR *dir = opendir(path);
+	const struct dirent *e;
+	bool told = false;
+
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.')
+			told |= add_children_of(all, pid, e->d_name);
+	if (dir)
+		(void)closedir(dir);
+	return told;
+}
+
+/* Every process that there is, where the kernel does not tell of children (PROC_CHILDREN). */
+static void add_everybody(struct processes *all)
+{
 	DIR *dir = opendir("/proc");
 	const struct dirent *e;
 	uint64_t pid;
 
-	while (dir && all.n < PROCESSES_MAX && (e = readdir(dir))) {
-		if (!reader_decimal(e->d_name, strlen(e->d_name), INT32_MAX, &pid))
-			continue;
-		if (all.n % 256 == 0)
-			all.v = xreallocarray(all.v, all.n + 256, sizeof(*all.v));
-		all.v[all.n++] =
-			(struct process){ .pid = (pid_t)pid, .parent = parent_of((pid_t)pid) };
-	}
+	while (dir && (e = readdir(dir)))
+		if (reader_decimal(e->d_name, strlen(e->d_name), INT32_MAX, &pid))
+			add_process(all, (pid_t)pid, parent_of((pid_t)pid));
 	if (dir)
 		(void)closedir(dir);
+}
+
+/* The processes below @init: on a busy machine few of all. */
+static struct processes list_processes(pid_t init)
+{
+	struct processes all = { .n = 0 };
+
+	if (!add_children(&all, init))
+		add_everybody(&all);
+	else
+		for (size_t i = 0; i < all.n; i++)
+			(void)add_children(&all, all.v[i].pid);
 	return all;
 }
 
@@ -279,7 +322,7 @@ bool who_find(pid_t init, const struct addr *client, uint16_t port, struct who *
 		inode = find_inode(init, "tcp6", client, port);
 	if (!inode)
 		return false;
-	all = list_processes();
+	all = list_processes(init);
 	p = find_holder(&all, init, inode);
 	if (p) {
 		*out = (struct who){ .pid = p->pid };

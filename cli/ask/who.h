@@ -32,8 +32,8 @@ struct who {
  * @init: pid 1 of the sandbox, as seen from here
  * @client, @port: the socket's own end, inside
  *
- * Reads /proc: by the same user, not confined by Landlock. Takes a few milliseconds and is bounded
- * by the number of processes. Return: whether it was found.
+ * Reads /proc: by the same user, not confined by Landlock. Takes a fraction of a millisecond and is
+ * bounded by the number of the sandbox's processes. Return: whether it was found.
  */
 bool who_find(pid_t init, const struct addr *client, uint16_t port, struct who *out);
 

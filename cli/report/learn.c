@@ -166,6 +166,8 @@ static void add(struct learnt *v, size_t *n, const struct tally_row *r)
 	if (i == *n)
 		v[(*n)++] =
 			(struct learnt){ .target = r->target, .first = r->first, .last = r->last };
+	if (!v[i].program)
+		v[i].program = r->program;
 	v[i].is_private |= r->is_private;
 	if (r->first < v[i].first)
 		v[i].first = r->first;

@@ -93,7 +93,7 @@ static void add(const json_t *line, struct tally *t)
 	}
 	d.verdict = is(line, "verdict", "allow") ? VERDICT_ALLOW : VERDICT_DENY;
 	if (is(line, "event", "decision") && code_of(line, &d.code))
-		tally_decision(t, &target, &d, time_of(line));
+		tally_decision(t, &target, &d, text_of(line, "program"), time_of(line));
 }
 
 long savedaudit_read(FILE *in, const char *name, struct tally *t, struct error *err)

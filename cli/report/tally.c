@@ -33,6 +33,7 @@ void tally_free(struct tally *t)
 		free(t->v[i].rule);
 		free(t->v[i].file);
 		free(t->v[i].by);
+		free(t->v[i].program);
 	}
 	free(t->v);
 	free(t);
@@ -67,7 +68,7 @@ static struct tally_row *row(struct tally *t, const struct target *target, bool 
 }
 
 void tally_decision(struct tally *t, const struct target *target, const struct decision *d,
-		    int64_t now)
+		    const char *program, int64_t now)
 {
 	bool allow = d->verdict == VERDICT_ALLOW;
 	struct tally_row *r = row(t, target, allow, d->code, now);
@@ -82,6 +83,8 @@ void tally_decision(struct tally *t, const struct target *target, const struct d
 		t->sums.left_out++;
 		return;
 	}
+	if (program && !r->program)
+		r->program = xstrdup(program);
 	if (r->count++ > 0)
 		return;
 	r->addr = d->addr;

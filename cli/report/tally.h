@@ -21,6 +21,7 @@
  * @allow: the verdict; with a @code other than CODE_OK it was allowed and not reached
  * @rule, @file, @line: the entry that decided, or NULL
  * @by: who answered, or NULL
+ * @program: the first one that was seen to connect there, or NULL
  * @addr: the address that was refused; family AF_UNSPEC for none
  * @count: decisions
  * @bytes_up, @bytes_down: of its closed connections
@@ -33,7 +34,7 @@ struct tally_row {
 	enum code code;
 	char *rule, *file;
 	unsigned line;
-	char *by;
+	char *by, *program;
 	struct addr addr;
 	uint64_t count, bytes_up, bytes_down;
 	bool is_private;
@@ -53,9 +54,9 @@ struct tally *tally_new(void);
 /** tally_free() - NULL is allowed. */
 void tally_free(struct tally *t);
 
-/** tally_decision() - a target was judged. */
+/** tally_decision() - a target was judged; @program: for whom, or NULL. */
 void tally_decision(struct tally *t, const struct target *target, const struct decision *d,
-		    int64_t now);
+		    const char *program, int64_t now);
 
 /** tally_close() - a connection to an allowed target has ended; @addr is what was dialled. */
 void tally_close(struct tally *t, const struct target *target, const struct addr *addr, uint64_t up,

@@ -71,6 +71,25 @@ class Audit(WorldCase):
         line["verdict"] = "perhaps"
         self.assertNotEqual(schema.errors(rules, line), [], "the check checks nothing")
 
+    def test_the_program_of_a_decision(self):
+        """Parents too; also of what is refused at once, and of a connection that was captured."""
+        path = self.log("program.log")
+        self.w.sbx_run(["-a", "good.example", "--audit", path], ["sh", "-c", """
+curl -sS -o /dev/null http://good.example/; curl -sS -o /dev/null http://good.example/
+curl -sS -o /dev/null http://other.example/
+curl -sS -o /dev/null --noproxy '*' http://good.example:8080/
+curl -sS -m 5 -o /dev/null --noproxy '*' http://192.0.2.77/; true"""])
+        found = {(d["host"], d["port"], d["verdict"], d["code"]): d for d in reversed(lines(path))
+                 if d["event"] == "decision"}
+        for kind in (("good.example", 80, "allow", "ok"), ("other.example", 80, "deny", "not-listed"),
+                     ("good.example", 8080, "allow", "ok"), ("192.0.2.77", 80, "deny", "not-listed")):
+            self.assertIn(kind, found)
+            self.assertEqual(found[kind].get("program"), "sh > curl", found[kind])
+            self.assertGreater(found[kind]["pid"], 1)
+        # The second of the same kind: it may have been another program.
+        self.assertEqual([d.get("program") for d in lines(path) if d["event"] == "decision" and
+                          (d["host"], d["port"]) == ("good.example", 80)], ["sh > curl", None])
+
     def test_file_is_private_and_appended_to(self):
         path = self.log("mode.log")
         self.busy("--audit", path)

@@ -47,6 +47,7 @@ class Learn(WorldCase):
         self.assertCountEqual(self.allowed(), NEEDED)
         self.assertIn("learnt 4 new of 4 targets", done.stderr)
         for seen in self.learnt()["network"]["learned"].values():
+            self.assertEqual(seen["program"], "sh > curl")
             self.assertRegex(seen["first"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         again = self.fetch("-p", self.file, "--strict")
         self.assertEqual((again.returncode, again.stderr), (0, ""))

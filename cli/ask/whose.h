@@ -1,0 +1,35 @@
+/*
+ * whose.h - which program made a connection, for the audit log and for what is learnt
+ *
+ * Theory of operation stands in whose.c.
+ */
+#ifndef CLI_ASK_WHOSE_H
+#define CLI_ASK_WHOSE_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "cli/ask/who.h"
+#include "proxy/proxy.h"
+
+struct whose;
+
+/**
+ * whose_new() - start to look, before lockdown_enter()
+ * @init: pid 1 of the sandbox, as seen from here
+ *
+ * Return: to be freed by whose_free(); NULL with @err.
+ */
+struct whose *whose_new(pid_t init, struct error *err);
+
+/** whose_free() - NULL is allowed. */
+void whose_free(struct whose *w);
+
+/**
+ * whose_look() - who is at the other end of a decision's connection
+ *
+ * Return: valid until the next call; NULL if it is not known, or the like was looked for already.
+ */
+const struct who *whose_look(struct whose *w, const struct proxy_event *ev);
+
+#endif
