@@ -69,6 +69,7 @@
 #include "proxy/snicheck.h"
 #include "proxy/socks4.h"
 
+#define SSH_PORT      22
 #define RESET_TICK_MS 20
 #define DISCARD_MAX   (1024 * 1024) /* bytes read from a client that was refused */
 
@@ -480,7 +481,7 @@ static void answer(struct conn *c, const struct decision *d, int error)
 {
 	char sentence[REFUSAL_MAX] UNINITIALIZED;
 	char http[REPLY_HTTP_MAX] UNINITIALIZED;
-	uint8_t socks[SOCKS5_REPLY_SIZE];
+	uint8_t socks[SOCKS5_REPLY_SIZE], ssh[REPLY_SSH_MAX] UNINITIALIZED;
 	const char *word = policy_code_name(d->code);
 	size_t n;
 
@@ -502,6 +503,15 @@ static void answer(struct conn *c, const struct decision *d, int error)
 		conn_last_words(c, socks, SOCKS4_REPLY_SIZE, word);
 		break;
 	case PROTO_RAW:
+		if (c->target.port != SSH_PORT) {
+			conn_reset(c, word);
+			break;
+		}
+		/* The one protocol on a port of its own in which a server may say why. */
+		n = reply_ssh(refusal_format(&c->target, d, sentence), ssh);
+		c->linger = true; /* its version is on the way */
+		conn_last_words(c, ssh, n, word);
+		break;
 	case PROTO_NONE:
 	case PROTO_SOCKS5_GREETING:
 		conn_reset(c, word);

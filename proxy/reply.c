@@ -6,6 +6,9 @@
 
 #include "base/cleanup.h"
 
+#define SSH_MSG_DISCONNECT			   1 /* RFC 4253 12 */
+#define SSH_DISCONNECT_HOST_NOT_ALLOWED_TO_CONNECT 1 /* RFC 4253 11.1 */
+
 static const struct {
 	unsigned status;
 	const char *phrase;
@@ -152,4 +155,36 @@ enum socks5_rep reply_socks5_rep(enum code code, int err)
 		break;
 	}
 	return SOCKS5_NOT_ALLOWED;
+}
+
+static uint8_t *put_u32(uint8_t *p, size_t v)
+{
+	for (int shift = 24; shift >= 0; shift -= 8)
+		*p++ = (uint8_t)(v >> shift);
+	return p;
+}
+
+size_t reply_ssh(const char *sentence, uint8_t out[REPLY_SSH_MAX])
+{
+	static const char version[] = "SSH-2.0-sbx_net\r\n";
+	char text[REPLY_SSH_MAX - 64];
+	uint8_t *start = out + sizeof(version) - 1, *p = start + 5;
+	size_t len, padding;
+
+	escape(sentence, text, sizeof(text));
+	len = strcspn(text, "\n");
+	memcpy(out, version, sizeof(version) - 1);
+	*p++ = SSH_MSG_DISCONNECT;
+	p = put_u32(p, SSH_DISCONNECT_HOST_NOT_ALLOWED_TO_CONNECT);
+	p = put_u32(p, len);
+	memcpy(p, text, len);
+	p = put_u32(p + len, 0); /* no language tag */
+	/* Before keys are agreed on: blocks of 8 bytes, 4 bytes of padding at least, no MAC. */
+	padding = 8 - (size_t)(p - start) % 8;
+	padding += padding < 4 ? 8 : 0;
+	memset(p, 0, padding);
+	p += padding;
+	(void)put_u32(start, (size_t)(p - start) - 4);
+	start[4] = (uint8_t)padding;
+	return (size_t)(p - out);
 }

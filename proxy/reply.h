@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "policy/policy.h"
 #include "policy/refusal.h"
@@ -37,6 +38,18 @@ unsigned reply_http_status(enum code code);
  */
 size_t reply_http(unsigned status, enum code code, const char *sentence, bool head,
 		  char out[REPLY_HTTP_MAX]);
+
+/* Version, and one packet of at most so many bytes of padding. */
+#define REPLY_SSH_MAX (64 + 4 * REFUSAL_MAX)
+
+/**
+ * reply_ssh() - to an ssh client that was captured: our version and a disconnect with the sentence
+ * @out: receives the bytes, without a final zero byte
+ *
+ * RFC 4253 4.2, 6 and 11.1. The client shows it: "Received disconnect from ADDRESS: 1: SENTENCE".
+ * Return: how many bytes to send.
+ */
+size_t reply_ssh(const char *sentence, uint8_t out[REPLY_SSH_MAX]);
 
 /**
  * reply_socks5_rep() - the reply field for a code

@@ -50,6 +50,23 @@ class Clients(WorldCase):
         with open(self.w.path("git", "repo.git", "refs", "heads", "pushed"), encoding="ascii") as f:
             self.assertEqual(f.read().strip(), done.stdout.strip())
 
+    def test_ssh_is_told_why(self):
+        """A captured ssh that is refused gets a disconnect of its own protocol, not a reset."""
+        self.need("ssh")
+        ssh = ["ssh", "-F", os.path.join(self.w.home, "ssh", "config")]
+        o = self.w.oracle()
+        done = self.w.sbx_run(["-q", "-a", "ssh.example:443"], [*ssh, "git@ssh.example", "true"])
+        self.assertEqual(done.returncode, 255)
+        self.assertRegex(done.stderr, r"(?m)^Received disconnect from \S+ port 22:1: refused "
+                         r"ssh\.example:22 \(not on the allow list\); "
+                         r"allow with: --allow ssh\.example:22\s*$")
+        done = self.w.sbx_run(["-q"], [*ssh, "git@192.0.2.77", "true"])
+        self.assertIn(":1: refused 192.0.2.77:22 (not on the allow list)", done.stderr)
+        self.assertQuiet(o)
+        done = self.w.sbx_run(["-q", "-a", "ssh.example:22"],
+                              [*ssh, "git@ssh.example", "echo", "in"])
+        self.assertEqual((done.returncode, done.stdout), (0, "in\n"), done.stderr)
+
     def test_wget(self):
         self.need("wget")
         for url in ("https://good.example/big", "http://good.example/big"):

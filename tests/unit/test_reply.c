@@ -118,6 +118,33 @@ static void test_reply_maps_every_code(void **state)
 	assert_int_equal(reply_socks5_rep(CODE_OK, 0), SOCKS5_SUCCEEDED);
 }
 
+/* RFC 4253 6: length, padding, payload; a whole number of blocks. */
+static void test_reply_ssh_is_one_packet(void **state)
+{
+	static const char version[] = "SSH-2.0-sbx_net\r\n";
+	static const char text[] = "refused host.example:22 (not on the allow list) .............";
+	uint8_t out[REPLY_SSH_MAX];
+
+	(void)state;
+	for (size_t skip = 0; skip < 16; skip++) {
+		const char *sentence = text + skip;
+		size_t n = reply_ssh(sentence, out), len = strlen(sentence);
+		const uint8_t *p = out + sizeof(version) - 1;
+		size_t packet = (size_t)p[2] << 8 | p[3], padding = p[4];
+
+		assert_memory_equal(out, version, sizeof(version) - 1);
+		assert_int_equal(n, sizeof(version) - 1 + 4 + packet);
+		assert_int_equal((4 + packet) % 8, 0);
+		assert_in_range(padding, 4, 255);
+		assert_int_equal(packet, 1 + 1 + 4 + 4 + len + 4 + padding);
+		assert_memory_equal(p + 5, "\1\0\0\0\1", 5);
+		assert_int_equal((size_t)p[12] << 8 | p[13], len);
+		assert_memory_equal(p + 14, sentence, len);
+	}
+	assert_in_range(reply_ssh("\033[2J\n", out), 1, REPLY_SSH_MAX);
+	assert_memory_equal(out + sizeof(version) - 1 + 14, "\\x1b[2J\\x0a", 11);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +152,7 @@ int main(void)
 		cmocka_unit_test(test_reply_http_escapes),
 		cmocka_unit_test(test_reply_connected_has_one_empty_line),
 		cmocka_unit_test(test_reply_maps_every_code),
+		cmocka_unit_test(test_reply_ssh_is_one_packet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
