@@ -27,6 +27,8 @@ const struct command command_table[] = {
 	  "load and lint the policy: 0 clean, 1 warnings with --strict, 2 errors", check_main },
 	{ "approvals", 0, "[--follow] [--session ID]",
 	  "answer the questions of runs from another terminal", approvals_main },
+	{ "top", 0, "[--once] [--json] [--socket PATH]",
+	  "live sessions: connections, bytes a second, what was refused", top_main },
 	{ "grants", 0, "list | revoke PATTERN|--all",
 	  "what was answered for later runs, and how to take it back", grants_main },
 	{ "audit", 0, "verify FILE", "whether the hash chain of an audit log holds (--audit-chain)",
@@ -107,7 +109,7 @@ int command_options(struct run_options *o, const char *name, int argc, char **ar
 /* A first word that is no command: a mistyped one, an option, or a program to be run. */
 static int unknown_command(const char *word)
 {
-	const char *names[16] = { "help" };
+	const char *names[18] = { "help" };
 	char shown[WORD_SHOWN];
 	struct error err;
 	size_t near;

@@ -33,6 +33,9 @@ int check_main(int argc, char **argv);
 /** approvals_main() - `sbx-net approvals`: answer the questions of runs. */
 int approvals_main(int argc, char **argv);
 
+/** top_main() - `sbx-net top`: what the live sessions do. */
+int top_main(int argc, char **argv);
+
 /** grants_main() - `sbx-net grants list|revoke`: what was answered for later runs. */
 int grants_main(int argc, char **argv);
 

@@ -18,6 +18,7 @@
 #include "cli/report/refusals.h"
 #include "cli/reload.h"
 #include "cli/rules.h"
+#include "cli/stats.h"
 #include "cli/report/tally.h"
 #include "cli/wayout.h"
 #include "policy/namebudget.h"
@@ -39,6 +40,8 @@ struct gate {
 	struct audit *audit; /* of @outside */
 	struct tally *tally; /* of the run, or NULL */
 	struct whose *whose; /* likewise */
+	struct stats stats;
+	time_t opened; /* monotonic */
 	unsigned number;
 	struct capture *capture;
 	struct session *session;
@@ -163,6 +166,29 @@ const struct refusals *gate_refusals(struct gate *g)
 	return g->refusals;
 }
 
+static time_t seconds(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+void gate_stats(const struct gate *g, struct stats *out)
+{
+	uint64_t up = 0, down = 0;
+
+	*out = g->stats;
+	out->pid = (uint64_t)getpid();
+	out->seconds = (uint64_t)(seconds() - g->opened);
+	if (!g->session)
+		return;
+	out->connections = session_connections(g->session);
+	session_bytes(g->session, &up, &down);
+	out->bytes_up += up;
+	out->bytes_down += down;
+}
+
 void gate_tell_refusals(struct gate *g, void (*tell)(void *arg, const char *text), void *arg)
 {
 	refusals_set_tell(g->refusals, tell, arg);
@@ -207,7 +233,7 @@ static void add_up(struct tally *t, const struct proxy_event *ev)
 /* The proxy and the name server tell of a decision or a close. */
 static void event_cb(void *arg, const struct proxy_event *happened)
 {
-	struct proxy_event with_program = *happened;
+	struct proxy_event with_program UNINITIALIZED;
 	const struct proxy_event *ev = happened;
 	const struct who *who = NULL;
 	struct gate *g = arg;
@@ -219,10 +245,12 @@ static void event_cb(void *arg, const struct proxy_event *happened)
 	if (g->whose && ev->kind == PROXY_EVENT_DECISION)
 		who = whose_look(g->whose, ev);
 	if (who) {
+		with_program = *happened;
 		with_program.program = who->chain;
 		with_program.pid = (uint64_t)who->pid;
 		ev = &with_program;
 	}
+	stats_note(&g->stats, ev);
 	if (g->audit)
 		audit_event(g->audit, ev, g->number);
 	if (g->tally)
@@ -351,6 +379,7 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 		return error_set(err, 0, "no audit log"); /* our bug: fail closed */
 	g->audit = outside->audit;
 	g->number = number;
+	g->opened = seconds();
 	g->capture = capture_new(outside->base, &g->policy, event_cb, g);
 	capture_forward(g->capture, outside->resolver, may_forward_cb);
 	g->session = proxy_session(outside->proxy, &cfg);

@@ -23,6 +23,7 @@ struct proof_plan;
 struct refusals;
 struct reload;
 struct session;
+struct stats;
 struct tally;
 struct whose;
 
@@ -119,6 +120,9 @@ struct session *gate_session(const struct gate *g);
 
 /** gate_reload() - ask it to read the policy again; NULL before gate_watch(). */
 struct reload *gate_reload(const struct gate *g);
+
+/** gate_stats() - what the session has done; its name and command are the caller's to fill in. */
+void gate_stats(const struct gate *g, struct stats *out);
 
 /** gate_refusals() - what was refused so far. */
 const struct refusals *gate_refusals(struct gate *g);

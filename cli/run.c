@@ -274,6 +274,7 @@ static int open_asking(struct run *r, struct error *err)
 		.init = launcher_pid(r->launcher),
 		.audit = r->outside.audit,
 		.policy = gate_policy(r->gate),
+		.gate = r->gate,
 	};
 
 	return asking_open(r->asking, &host, err);

@@ -118,6 +118,8 @@ static void read_request(const json_t *o, struct question_request *out)
 		out->op = QUESTION_SUBSCRIBE;
 	else if (strcmp(op, "list") == 0)
 		out->op = QUESTION_LIST;
+	else if (strcmp(op, "stats") == 0)
+		out->op = QUESTION_STATS;
 	else if (strcmp(op, "explain") == 0 &&
 		 get_text(o, "target", out->target, sizeof(out->target)))
 		out->op = QUESTION_EXPLAIN;

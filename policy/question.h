@@ -62,6 +62,7 @@ enum question_op {
 	QUESTION_LIST,
 	QUESTION_ANSWER,
 	QUESTION_EXPLAIN,
+	QUESTION_STATS,
 };
 
 /**

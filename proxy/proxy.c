@@ -232,6 +232,19 @@ size_t session_connections(const struct session *s)
 	return s->nconns;
 }
 
+void session_bytes(const struct session *s, uint64_t *up, uint64_t *down)
+{
+	const struct conn *c;
+
+	*up = *down = 0;
+	LIST_FOREACH (c, &s->conns, link) {
+		if (!c->allowed)
+			continue;
+		*up += c->t.way[CLIENT].bytes;
+		*down += c->t.way[UPSTREAM].bytes;
+	}
+}
+
 void session_recheck(struct session *s)
 {
 	struct conn *next;

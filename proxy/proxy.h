@@ -169,6 +169,9 @@ void session_close_listeners(struct session *s);
 /** session_connections() - how many client connections are open. */
 size_t session_connections(const struct session *s);
 
+/** session_bytes() - payload of connections whose end has not been told yet, each way. */
+void session_bytes(const struct session *s, uint64_t *up, uint64_t *down);
+
 /** session_recheck() - judge live tunnels again under the current policy and reset refused ones. */
 void session_recheck(struct session *s);
 

@@ -766,6 +766,11 @@ const char *asking_project(const struct asking *a)
 	return a->project;
 }
 
+const struct gate *asking_gate(const struct asking *a)
+{
+	return a->host.gate;
+}
+
 const struct policy *asking_policy(const struct asking *a)
 {
 	return *a->host.policy;

@@ -22,6 +22,7 @@
 struct asking;
 struct audit;
 struct event_base;
+struct gate;
 struct layers;
 
 /**
@@ -29,6 +30,7 @@ struct layers;
  * @init: pid 1 of the sandbox as seen from here
  * @audit: where answers are recorded, or NULL
  * @policy: points to the caller's pointer, as in struct session_config
+ * @gate: for its numbers
  * @terminal: who else uses the terminal
  */
 struct asking_host {
@@ -36,6 +38,7 @@ struct asking_host {
 	pid_t init;
 	struct audit *audit;
 	const struct policy *const *policy;
+	const struct gate *gate;
 	struct asker_terminal terminal;
 };
 
@@ -107,6 +110,9 @@ const char *asking_command(const struct asking *a);
 
 /** asking_project() - where it starts, printable ASCII. */
 const char *asking_project(const struct asking *a);
+
+/** asking_gate() - the run's way out. */
+const struct gate *asking_gate(const struct asking *a);
 
 /** asking_policy() - the policy of this moment. */
 const struct policy *asking_policy(const struct asking *a);

@@ -22,7 +22,9 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/ask/asking.h"
+#include "cli/gate.h"
 #include "cli/statedir.h"
+#include "cli/stats.h"
 #include "policy/refusal.h"
 
 #define CLIENTS_MAX 16
@@ -299,6 +301,24 @@ static void do_explain(struct client *c, const struct question_request *r)
 	tell(c, line, jsonout_end(&j));
 }
 
+static void do_stats(struct client *c)
+{
+	const struct asking *a = c->control->asking;
+	char line[STATS_LINE_MAX];
+	struct stats s;
+	struct jsonout j;
+
+	gate_stats(asking_gate(a), &s);
+	(void)snprintf(s.session, sizeof(s.session), "%s", c->control->session);
+	(void)snprintf(s.command, sizeof(s.command), "%s", asking_command(a));
+	s.questions = asking_open_count(a);
+	jsonout_begin(&j, line, sizeof(line));
+	jsonout_str(&j, "reply", "stats");
+	jsonout_bool(&j, "ok", true);
+	stats_put(&j, &s);
+	tell(c, line, jsonout_end(&j));
+}
+
 static void serve(struct client *c, const char *line, size_t n)
 {
 	struct question_request r;
@@ -317,6 +337,9 @@ static void serve(struct client *c, const char *line, size_t n)
 		return;
 	case QUESTION_EXPLAIN:
 		do_explain(c, &r);
+		return;
+	case QUESTION_STATS:
+		do_stats(c);
 		return;
 	case QUESTION_BAD:
 		reply(c, "error", 0, "no request: see control.md");

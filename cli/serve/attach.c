@@ -36,6 +36,7 @@
 #include "cli/serve/attach_message.h"
 #include "cli/gate.h"
 #include "cli/privsock.h"
+#include "cli/stats.h"
 #include "netns/bridge.h"
 #include "policy/refusal.h"
 #include "proxy/proxy.h"
@@ -190,6 +191,37 @@ static bool answer_stats(const struct client *c)
 	return answer(c, line);
 }
 
+static void put_session(const struct client *c, FILE *out)
+{
+	char line[STATS_LINE_MAX];
+	struct stats s;
+	struct jsonout j;
+
+	gate_stats(c->gate, &s);
+	(void)snprintf(s.session, sizeof(s.session), "%u", c->number);
+	jsonout_begin(&j, line, sizeof(line));
+	stats_put(&j, &s);
+	(void)fwrite(line, 1, jsonout_end(&j), out);
+}
+
+/* A line for each session, and one that ends them; what a client does not take is its end. */
+static bool answer_sessions(const struct client *c)
+{
+	CLEANUP_FREE char *text = NULL;
+	const struct client *other;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!out)
+		return false;
+	LIST_FOREACH (other, &c->a->clients, entry) {
+		if (other->state == ATTACHED)
+			put_session(other, out);
+	}
+	(void)fprintf(out, "{\"ok\":true,\"sessions\":%zu}\n", c->a->nattached);
+	return fclose(out) == 0 && answer(c, text);
+}
+
 /* ---- attaching */
 
 /* Serve's options, and what this session asked for. */
@@ -329,6 +361,8 @@ static bool obey(struct client *c, const char *line, size_t n)
 		return attach_reload(c->a, &err) < 0 ? answer_error(c, &err) : answer_ok(c);
 	case ATTACH_OP_STATS:
 		return answer_stats(c);
+	case ATTACH_OP_SESSIONS:
+		return answer_sessions(c);
 	}
 	return false;
 }

@@ -22,6 +22,7 @@ static const char *const op_name[] = {
 	[ATTACH_OP_ATTACH] = "attach",
 	[ATTACH_OP_RELOAD] = "reload",
 	[ATTACH_OP_STATS] = "stats",
+	[ATTACH_OP_SESSIONS] = "sessions",
 };
 
 uint64_t attach_netns(void)
@@ -120,7 +121,7 @@ static int get_op(const json_t *v, struct attach_request *r, struct error *err)
 		r->op = (enum attach_op)i;
 		return 0;
 	}
-	return error_set(err, 0, "'op' is one of attach, reload and stats");
+	return error_set(err, 0, "'op' is one of attach, reload, stats and sessions");
 }
 
 static int get_list(const json_t *v, const char *key, struct attach_list *l, struct error *err)

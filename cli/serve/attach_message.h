@@ -26,6 +26,7 @@ enum attach_op {
 	ATTACH_OP_ATTACH,
 	ATTACH_OP_RELOAD,
 	ATTACH_OP_STATS,
+	ATTACH_OP_SESSIONS,
 };
 
 /** struct attach_list - pieces of text, NULL-terminated and owned; NULL when @n is 0 */

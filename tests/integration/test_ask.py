@@ -1,15 +1,11 @@
 #!/usr/bin/python3
 """Asking about unknown hosts: at a terminal, by a program, on the control socket; and memory."""
 import contextlib
-import fcntl
 import glob
 import json
 import os
-import re
-import select
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import termios
@@ -17,80 +13,11 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from terminal import Terminal  # noqa: E402
 from world import WorldCase, main  # noqa: E402
 
 URL = "http://good.example/"
 HELLO = "hello from net good.example\n"
-CTTY = ("import fcntl,os,sys,termios\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
-        "os.execv(sys.argv[1], sys.argv[1:])\n")
-
-
-class Terminal:
-    """sbx-net run with a controlling terminal of its own."""
-
-    def __init__(self, w, options, command, cols=80, rows=30, **kw):
-        self.master, slave = os.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
-        self.before = termios.tcgetattr(slave)
-        env = dict(w.env(), TERM=kw.pop("term", "xterm"))
-        env.update(kw.pop("env", {}))
-        argv = [w.sbx, "run", "--no-config", *options, "--", *command]
-        self.proc = w.popen(["/usr/bin/python3", "-c", CTTY, *argv], env=env, stdin=slave,
-                            stdout=kw.pop("stdout", slave), stderr=kw.pop("stderr", slave), **kw)
-        self.slave = slave
-        self.text = ""
-
-    def pump(self, seconds):
-        ready, _, _ = select.select([self.master], [], [], seconds)
-        if not ready:
-            return False
-        try:
-            data = os.read(self.master, 65536)
-        except OSError:
-            return False
-        self.text += data.decode("utf-8", "replace")
-        return bool(data)
-
-    def plain(self):
-        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x0f|\r", "", self.text)
-
-    def expect(self, what, seconds=20):
-        """Wait until the text, without colours, contains what; returns it and forgets it."""
-        end = time.monotonic() + seconds
-        while what not in self.plain():
-            if time.monotonic() > end or (not self.pump(0.2) and self.proc.poll() is not None
-                                          and not self.pump(0.1) and what not in self.plain()):
-                raise AssertionError("no %r in %r" % (what, self.plain()))
-        seen = self.plain()
-        self.text = ""
-        return seen
-
-    def send(self, keys):
-        os.write(self.master, keys.encode())
-
-    def resize(self, cols, rows=30):
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
-
-    def modes(self):
-        return termios.tcgetattr(self.slave)
-
-    def wait(self, seconds=20):
-        end = time.monotonic() + seconds
-        while self.proc.poll() is None:
-            if time.monotonic() > end:
-                os.killpg(self.proc.pid, signal.SIGKILL)
-                raise AssertionError("still runs: %r" % self.plain())
-            self.pump(0.1)
-        while self.pump(0.05):
-            pass
-        return self.proc.returncode
-
-    def close(self):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.proc.pid, signal.SIGKILL)
-        self.proc.wait()
-        os.close(self.master)
-        os.close(self.slave)
 
 
 class Control:
@@ -134,7 +61,7 @@ class AskCase(WorldCase):
         return os.path.join(self.w.home, ".local/state/sbx-net", *names)
 
     def terminal(self, options, command, **kw):
-        t = Terminal(self.w, options, command, **kw)
+        t = Terminal(self.w, [self.w.sbx, "run", "--no-config", *options, "--", *command], **kw)
         self.addCleanup(t.close)
         return t
 

@@ -1,0 +1,135 @@
+#include "cli/report/topview.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_BYTES 2048
+
+#define BOLD "\033[1m"
+#define DIM  "\033[2m"
+#define RED  "\033[31m"
+#define OFF  "\033[0m"
+
+/* "1.2k", four significant places at most, powers of 1000 */
+static const char *short_number(uint64_t v, char out[16])
+{
+	static const char unit[] = " kMGTPE";
+	double d = (double)v;
+	size_t i = 0;
+
+	while (d >= 999.5 && i < sizeof(unit) - 2) {
+		d /= 1000;
+		i++;
+	}
+	if (i == 0)
+		(void)snprintf(out, 16, "%u", (unsigned)v);
+	else
+		(void)snprintf(out, 16, "%.*f%c", d < 9.95 ? 1 : 0, d, unit[i]);
+	return out;
+}
+
+static const char *age(uint64_t s, char out[16])
+{
+	if (s < 100)
+		(void)snprintf(out, 16, "%us", (unsigned)s);
+	else if (s < 100 * 60)
+		(void)snprintf(out, 16, "%um", (unsigned)(s / 60));
+	else if (s < 100 * 3600)
+		(void)snprintf(out, 16, "%uh", (unsigned)(s / 3600));
+	else
+		(void)snprintf(out, 16, "%ud", (unsigned)(s / 86400 % 100000));
+	return out;
+}
+
+static int busiest(const void *a, const void *b)
+{
+	const struct topview_row *x = a, *y = b;
+
+	if (x->up + x->down != y->up + y->down)
+		return x->up + x->down > y->up + y->down ? -1 : 1;
+	if (x->now.connections != y->now.connections)
+		return x->now.connections > y->now.connections ? -1 : 1;
+	if (x->now.seconds != y->now.seconds)
+		return x->now.seconds < y->now.seconds ? -1 : 1;
+	return strcmp(x->now.session, y->now.session);
+}
+
+void topview_sort(struct topview_row *row, size_t n)
+{
+	qsort(row, n, sizeof(*row), busiest);
+}
+
+/* One line, cut to the terminal, in one colour. */
+static void __attribute__((format(printf, 4, 5)))
+put_line(const struct topview *v, FILE *out, const char *colour, const char *fmt, ...)
+{
+	size_t room = v->columns && v->columns < LINE_BYTES ? v->columns + 1 : LINE_BYTES;
+	char text[LINE_BYTES];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, room, fmt, ap);
+	va_end(ap);
+	if (v->colour && *colour)
+		(void)fprintf(out, "%s%s%s\n", colour, text, OFF);
+	else
+		(void)fprintf(out, "%s\n", text);
+}
+
+static void put_sum(const struct topview *v, const struct topview_row *row, size_t n, FILE *out)
+{
+	uint64_t connections = 0, refused = 0, questions = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		connections += row[i].now.connections;
+		refused += row[i].now.refused;
+		questions += row[i].now.questions;
+	}
+	put_line(v, out, BOLD,
+		 "sbx-net: %zu session%s, %llu connection%s, %llu refused, %llu question%s open", n,
+		 n == 1 ? "" : "s", (unsigned long long)connections, connections == 1 ? "" : "s",
+		 (unsigned long long)refused, (unsigned long long)questions,
+		 questions == 1 ? "" : "s");
+}
+
+/* Return: how many lines. */
+static unsigned put_row(const struct topview *v, const struct topview_row *r, FILE *out)
+{
+	const struct stats *s = &r->now;
+	char old[16], up[16], down[16], allowed[16], refused[16], failed[16], conns[16];
+
+	put_line(v, out, r->news ? RED : "", "%-10.10s %5s %6s %8s %8s %7s %8s %8s  %s", s->session,
+		 age(s->seconds, old), short_number(s->connections, conns),
+		 short_number(s->allowed, allowed), short_number(s->refused, refused),
+		 short_number(s->failed, failed), short_number(v->rates ? r->up : s->bytes_up, up),
+		 short_number(v->rates ? r->down : s->bytes_down, down),
+		 *s->command ? s->command : "(a session of serve)");
+	if (!*s->last)
+		return 1;
+	put_line(v, out, DIM, "           refused last: %s", s->last);
+	return 2;
+}
+
+void topview_print(const struct topview *view, const struct topview_row *row, size_t n, FILE *out)
+{
+	unsigned lines = 4; /* the head, and one kept free for what is left out */
+
+	put_sum(view, row, n, out);
+	put_line(view, out, "", "%s", "");
+	if (n == 0) {
+		put_line(view, out, DIM, "%s",
+			 "no run asks at a terminal or on a control socket, and nothing serves");
+		return;
+	}
+	put_line(view, out, DIM, "%-10s %5s %6s %8s %8s %7s %8s %8s  %s", "SESSION", "AGE", "CONNS",
+		 "ALLOWED", "REFUSED", "FAILED", view->rates ? "OUT/s" : "OUT",
+		 view->rates ? "IN/s" : "IN", "COMMAND");
+	for (size_t i = 0; i < n; i++) {
+		if (view->lines && lines + 2 > view->lines) {
+			put_line(view, out, DIM, "and %zu more", n - i);
+			return;
+		}
+		lines += put_row(view, &row[i], out);
+	}
+}

@@ -1,0 +1,153 @@
+#!/usr/bin/python3
+"""sbx-net top: what the live sessions do, at a terminal and elsewhere."""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from serving import UNSHARE, ServeCase, wait_for  # noqa: E402
+from terminal import Terminal  # noqa: E402
+from world import main, need, setup_world  # noqa: E402
+
+# An open connection, then one that is refused.
+BUSY = """
+exec 3<>/dev/tcp/127.0.0.1/3128
+printf 'CONNECT good.example:80 HTTP/1.1\\r\\nHost: good.example:80\\r\\n\\r\\n' >&3
+read -r line <&3
+printf 'GET /bytes/100000 HTTP/1.1\\r\\nHost: good.example\\r\\n\\r\\n' >&3
+head -c 50000 <&3 >/dev/null
+curl -sS -o /dev/null http://other.example/
+echo up
+read -r line
+"""
+
+
+def setUpModule():
+    need("unshare", "curl")
+    setup_world()
+
+
+class Top(ServeCase):
+    def busy(self):
+        proc = self.w.popen([self.w.sbx, "run", "--no-config", "--ask", "control", "-q", "-a",
+                             "good.example", "-d", "other.example", "--", "bash", "-c", BUSY],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(self.end, proc)
+        self.assertEqual(proc.stdout.readline(), "up\n")
+        return proc
+
+    @staticmethod
+    def end(proc):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(proc.pid, signal.SIGKILL)
+        proc.communicate()
+
+    def top(self, *args):
+        return self.w.run([self.w.sbx, "top", *args])
+
+    def screen(self, **kw):
+        t = Terminal(self.w, [self.w.sbx, "top"], **kw)
+        self.addCleanup(t.close)
+        return t
+
+    def test_nothing_lives(self):
+        done = self.top()
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("0 sessions", done.stdout)
+        self.assertEqual(self.top("--json").stdout, "")
+        done = self.top("--once", "--socket", "/nonexistent")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/nonexistent", done.stderr)
+        self.assertEqual(self.top("--twice").returncode, 64)
+
+    def test_numbers_of_a_run(self):
+        proc = self.busy()
+        done = self.top("--json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        got = json.loads(done.stdout)
+        self.assertEqual((got["connections"], got["allowed"], got["refused"], got["failed"],
+                          got["questions"]), (1, 1, 1, 0, 0))
+        self.assertEqual(got["pid"], proc.pid)
+        self.assertTrue(got["command"].startswith("bash -c"))
+        self.assertEqual(got["last_refused"], "other.example:80 (denied)")
+        self.assertGreater(got["bytes_down"], 50000)  # of a connection that is still open
+        self.assertGreater(got["bytes_up"], 10)
+        proc.communicate("\n", timeout=20)
+        self.assertEqual(self.top("--json").stdout, "")
+
+    def test_plain_text_where_there_is_no_terminal(self):
+        self.busy()
+        for args in ((), ("--once",)):
+            out = self.top(*args).stdout
+            self.assertIn("1 session, 1 connection, 1 refused", out)
+            self.assertIn("refused last: other.example:80 (denied)", out)
+            self.assertNotIn("\x1b", out)
+
+    def test_sessions_of_serve(self):
+        with self.serve(["-a", "good.example", "-q"]):
+            bridge = self.w.popen([*UNSHARE, self.w.sbx, "bridge", "--socket",
+                                   self.path("control.sock"), "--", "sh", "-c",
+                                   "curl -sS -o /dev/null http://nope.example; echo up; read -r x"],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True)
+            self.addCleanup(self.end, bridge)
+            self.assertEqual(bridge.stdout.readline(), "up\n")
+            args = ("--json", "--socket", self.path("control.sock"))
+            got = json.loads(self.top(*args).stdout)
+            self.assertEqual((got["session"], got["refused"], got["last_refused"]),
+                             ("1", 1, "nope.example:80 (not-listed)"))
+            bridge.communicate("\n", timeout=20)
+            wait_for(lambda: self.top(*args).stdout == "")
+
+    def test_screen(self):
+        proc = self.busy()
+        t = self.screen(cols=70)
+        seen = t.expect("ends this")
+        self.assertIn("1 session, 1 connection, 1 refused", seen)
+        self.assertTrue(all(len(line) <= 70 for line in seen.split("\n")), seen)
+        self.assertNotEqual(t.modes(), t.before)
+        t.resize(40)
+        t.proc.send_signal(signal.SIGWINCH)
+        seen = t.expect("ends this")
+        self.assertTrue(all(len(line) <= 40 for line in seen.split("\n")), seen)
+        proc.communicate("\n", timeout=20)
+        t.expect("0 sessions")  # by itself
+        t.send("xq")
+        self.assertEqual(t.wait(), 0)
+        self.assertTrue(t.text.endswith("\x1b[?25h\x1b[?1049l"), t.text)
+        self.assertEqual(t.modes(), t.before)
+
+    def test_the_terminal_is_restored_however_it_ends(self):
+        for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(sig):
+                t = self.screen()
+                t.expect("ends this")
+                t.proc.send_signal(sig)
+                self.assertEqual(t.wait(), 0)
+                self.assertEqual(t.modes(), t.before)
+
+    def test_stop_and_go_on(self):
+        t = self.screen()
+        t.expect("ends this")
+        t.proc.send_signal(signal.SIGTSTP)
+        wait_for(lambda: self.state(t.proc.pid) == "T")
+        self.assertEqual(t.modes(), t.before)
+        t.proc.send_signal(signal.SIGCONT)
+        t.expect("ends this")
+        time.sleep(0.1)
+        t.send("q")
+        self.assertEqual(t.wait(), 0)
+
+    @staticmethod
+    def state(pid):
+        with open("/proc/%d/stat" % pid, encoding="ascii") as f:
+            return f.read().rpartition(")")[2].split()[0]
+
+
+if __name__ == "__main__":
+    main()

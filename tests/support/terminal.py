@@ -1,0 +1,80 @@
+"""Programs at a terminal: keys in, text out, and what the terminal was set to."""
+import contextlib
+import fcntl
+import os
+import re
+import select
+import signal
+import struct
+import termios
+import time
+
+CTTY = ("import fcntl,os,sys,termios\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+        "os.execv(sys.argv[1], sys.argv[1:])\n")
+
+
+class Terminal:
+    """A program of the made user with a controlling terminal of its own."""
+
+    def __init__(self, w, argv, cols=80, rows=30, **kw):
+        self.master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+        self.before = termios.tcgetattr(slave)
+        env = dict(w.env(), TERM=kw.pop("term", "xterm"))
+        env.update(kw.pop("env", {}))
+        self.proc = w.popen(["/usr/bin/python3", "-c", CTTY, *argv], env=env, stdin=slave,
+                            stdout=kw.pop("stdout", slave), stderr=kw.pop("stderr", slave), **kw)
+        self.slave = slave
+        self.text = ""
+
+    def pump(self, seconds):
+        ready, _, _ = select.select([self.master], [], [], seconds)
+        if not ready:
+            return False
+        try:
+            data = os.read(self.master, 65536)
+        except OSError:
+            return False
+        self.text += data.decode("utf-8", "replace")
+        return bool(data)
+
+    def plain(self):
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x0f|\r", "", self.text)
+
+    def expect(self, what, seconds=20):
+        """Wait until the text, without colours, contains what; returns it and forgets it."""
+        end = time.monotonic() + seconds
+        while what not in self.plain():
+            if time.monotonic() > end or (not self.pump(0.2) and self.proc.poll() is not None
+                                          and not self.pump(0.1) and what not in self.plain()):
+                raise AssertionError("no %r in %r" % (what, self.plain()))
+        seen = self.plain()
+        self.text = ""
+        return seen
+
+    def send(self, keys):
+        os.write(self.master, keys.encode())
+
+    def resize(self, cols, rows=30):
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def modes(self):
+        return termios.tcgetattr(self.slave)
+
+    def wait(self, seconds=20):
+        end = time.monotonic() + seconds
+        while self.proc.poll() is None:
+            if time.monotonic() > end:
+                os.killpg(self.proc.pid, signal.SIGKILL)
+                raise AssertionError("still runs: %r" % self.plain())
+            self.pump(0.1)
+        while self.pump(0.05):
+            pass
+        return self.proc.returncode
+
+    def close(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.proc.pid, signal.SIGKILL)
+        self.proc.wait()
+        os.close(self.master)
+        os.close(self.slave)
