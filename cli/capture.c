@@ -195,10 +195,9 @@ static bool sort_local(const struct addr *v, size_t n, struct stub_local *out)
  * The machine's own name, and what its hosts file puts on loopback, mean the sandbox inside: a
  * program that looks up its own name wants its own server. The machine's is never opened by it.
  */
-static bool is_local_cb(void *arg, const struct hostname *name, struct stub_local *out)
+static bool is_local(struct capture *c, const struct hostname *name, struct stub_local *out)
 {
 	static const struct addr loopback = { .family = AF_INET, .bytes = { 127, 0, 0, 1 } };
-	struct capture *c = arg;
 	struct stub_local found = { .v4 = { .family = AF_UNSPEC } };
 	struct addr v[LOCAL_MAX];
 	size_t n = 0;
@@ -214,6 +213,17 @@ static bool is_local_cb(void *arg, const struct hostname *name, struct stub_loca
 	if (!c->self.len || !hostname_equal(name, &c->self))
 		return false;
 	*out = (struct stub_local){ .v4 = loopback };
+	return true;
+}
+
+/* Noted, so that its expansion, which a resolver asks for first, is known for one. */
+static bool is_local_cb(void *arg, const struct hostname *name, struct stub_local *out)
+{
+	struct capture *c = arg;
+
+	if (!is_local(c, name, out))
+		return false;
+	(void)searchlist_ask(c->search, name, now_ms());
 	return true;
 }
 

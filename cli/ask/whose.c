@@ -17,8 +17,8 @@
 
 #define LOOKS_MAX 512
 #define SLOTS	  (2 * LOOKS_MAX)
-#define WAIT_MS	  20
-#define LATE_MAX  5 /* a helper that is not heard of is not asked any more */
+#define WAIT_MS	  200 /* a busy machine; usually less than one */
+#define LATE_MAX  5   /* a helper that is not heard of is not asked any more */
 
 struct whose {
 	struct helper *helper;

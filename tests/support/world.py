@@ -582,7 +582,7 @@ Subsystem sftp internal-sftp
         os.chmod(os.path.join(ssh, "userkey"), 0o600)
         self.wait_port(v4(22), 22)
 
-    def git_repo(self, name="repo.git"):
+    def git_repo(self, name="repo.git", files=None):
         """A bare repository below /git/ with one commit; returns the commit's id."""
         work = self.path("git-work")
         env = {"PATH": PATH, "HOME": self.dir, "GIT_CONFIG_NOSYSTEM": "1",
@@ -595,6 +595,9 @@ Subsystem sftp internal-sftp
         git("init", "-q", "-b", "main", work)
         with open(os.path.join(work, "file.bin"), "wb") as f:
             f.write(os.urandom(300000))
+        for path, text in (files or {}).items():
+            with open(os.path.join(work, path), "w", encoding="utf-8") as f:
+                f.write(text)
         git("-C", work, "add", "-A")
         git("-C", work, "commit", "-q", "-m", "one")
         git("clone", "-q", "--bare", work, self.path("git", name))
