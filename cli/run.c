@@ -349,7 +349,7 @@ static int prepare(struct run *r, struct error *err)
 	widen_limits(r->outside.proxy);
 	if (open_audit(r, err) < 0)
 		return -1;
-	if ((r->options.audit || r->learn) && open_whose(r, err) < 0)
+	if ((r->options.audit || r->tally) && open_whose(r, err) < 0)
 		return -1;
 	if (open_asking(r, err) < 0 || gate_open(r->gate, &r->outside, 0, err) < 0)
 		return -1;

@@ -161,6 +161,24 @@ const char *report_sentence(const struct tally_row *row, char *out)
 	return refusal_format(&row->target, &d, out);
 }
 
+const char *report_bytes(uint64_t n, char out[REPORT_BYTES_MAX])
+{
+	static const char *const unit[] = { "B", "kB", "MB", "GB", "TB", "PB", "EB" };
+	double d = (double)n;
+	size_t i = 0;
+
+	while (d >= 999.5 && i + 1 < ARRAY_SIZE(unit)) {
+		d /= 1000;
+		i++;
+	}
+	if (n == 0)
+		(void)snprintf(out, REPORT_BYTES_MAX, "-");
+	else
+		(void)snprintf(out, REPORT_BYTES_MAX, "%.*f %s", i && d < 99.95 ? 1 : 0, d,
+			       unit[i]);
+	return out;
+}
+
 void report_escaped(const char *text, FILE *out)
 {
 	for (; *text; text++) {

@@ -62,6 +62,11 @@ const char *report_target(const struct tally_row *row, char out[TARGET_TEXT_MAX]
 /** report_sentence() - the refusal as on stderr; REFUSAL_MAX bytes. Return: @out. */
 const char *report_sentence(const struct tally_row *row, char *out);
 
+#define REPORT_BYTES_MAX 16
+
+/** report_bytes() - "1.9 MB", powers of 1000; "-" for nothing. */
+const char *report_bytes(uint64_t n, char out[REPORT_BYTES_MAX]);
+
 /** report_escaped() - text for XML (also in attributes) and for Markdown's HTML. */
 void report_escaped(const char *text, FILE *out);
 

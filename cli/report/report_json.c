@@ -29,6 +29,7 @@ static void put_row(const struct tally_row *row, FILE *out)
 	put_text("origin", row->file, out);
 	(void)fprintf(out, ",\"line\":%u", row->line);
 	put_text("by", row->by, out);
+	put_text("program", row->program, out);
 	(void)fprintf(out,
 		      ",\"bytes_up\":%" PRIu64 ",\"bytes_down\":%" PRIu64 ",\"first\":%" PRId64
 		      ",\"last\":%" PRId64,

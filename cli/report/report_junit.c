@@ -19,8 +19,13 @@ static void put_case(const struct tally_row *row, FILE *out)
 	(void)fprintf(out, ">\n    <%s type=\"%s\" message=\"", row->allow ? "error" : "failure",
 		      policy_code_name(row->code));
 	report_escaped(report_sentence(row, text), out);
-	(void)fprintf(out, "\">%llu times</%s>\n  </testcase>\n", (unsigned long long)row->count,
-		      row->allow ? "error" : "failure");
+	(void)fprintf(out, "\">%llu time%s", (unsigned long long)row->count,
+		      row->count == 1 ? "" : "s");
+	if (row->program) {
+		(void)fputs(", first by ", out);
+		report_escaped(row->program, out);
+	}
+	(void)fprintf(out, "</%s>\n  </testcase>\n", row->allow ? "error" : "failure");
 }
 
 void report_junit(const struct report *r, FILE *out)

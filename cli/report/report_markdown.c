@@ -27,22 +27,26 @@ static void put_code(const char *text, FILE *out)
 
 static void put_rows(const struct report *r, FILE *out)
 {
-	char name[TARGET_TEXT_MAX];
+	char name[TARGET_TEXT_MAX], up[REPORT_BYTES_MAX], down[REPORT_BYTES_MAX];
 
-	(void)fputs("\n| | target | times | code | rule | out | in |\n"
-		    "|---|---|--:|---|---|--:|--:|\n",
+	(void)fputs("\n| | target | times | code | rule | out | in | program |\n"
+		    "|---|---|--:|---|---|--:|--:|---|\n",
 		    out);
 	for (size_t i = 0; i < r->n; i++) {
 		const struct tally_row *row = r->row[i];
 
-		(void)fprintf(out, "| %s | ", report_outcome(row));
+		(void)fprintf(out, "| %s%s%s | ", row->allow ? "" : "**", report_outcome(row),
+			      row->allow ? "" : "**");
 		put_code(report_target(row, name), out);
 		(void)fprintf(out, " | %llu | %s | ", (unsigned long long)row->count,
 			      policy_code_name(row->code));
 		if (row->rule)
 			put_code(row->rule, out);
-		(void)fprintf(out, " | %llu | %llu |\n", (unsigned long long)row->bytes_up,
-			      (unsigned long long)row->bytes_down);
+		(void)fprintf(out, " | %s | %s | ", report_bytes(row->bytes_up, up),
+			      report_bytes(row->bytes_down, down));
+		if (row->program)
+			put_code(row->program, out);
+		(void)fputs(" |\n", out);
 	}
 }
 

@@ -5,24 +5,26 @@
 
 void report_text(const struct report *r, FILE *out)
 {
-	char name[TARGET_TEXT_MAX];
+	char name[TARGET_TEXT_MAX], up[REPORT_BYTES_MAX], down[REPORT_BYTES_MAX];
 
-	(void)fprintf(out,
-		      "%llu allowed, %llu refused, %llu not reached; %llu bytes out, %llu in\n",
+	(void)fprintf(out, "%llu allowed, %llu refused, %llu not reached; %s out, %s in\n",
 		      (unsigned long long)r->sums.allowed, (unsigned long long)r->sums.refused,
-		      (unsigned long long)r->sums.failed, (unsigned long long)r->sums.bytes_up,
-		      (unsigned long long)r->sums.bytes_down);
+		      (unsigned long long)r->sums.failed, report_bytes(r->sums.bytes_up, up),
+		      report_bytes(r->sums.bytes_down, down));
 	if (r->n == 0)
 		return;
-	(void)fprintf(out, "%-8s %6s %12s %12s  %-16s %s\n", "", "count", "bytes out", "bytes in",
-		      "code", "target");
+	(void)fprintf(out, "%-8s %6s %9s %9s  %-15s %s\n", "", "count", "out", "in", "code",
+		      "target");
 	for (size_t i = 0; i < r->n; i++) {
 		const struct tally_row *row = r->row[i];
 
-		(void)fprintf(out, "%-8s %6llu %12llu %12llu  %-16s %s\n", report_outcome(row),
-			      (unsigned long long)row->count, (unsigned long long)row->bytes_up,
-			      (unsigned long long)row->bytes_down, policy_code_name(row->code),
+		(void)fprintf(out, "%-8s %6llu %9s %9s  %-15s %s", report_outcome(row),
+			      (unsigned long long)row->count, report_bytes(row->bytes_up, up),
+			      report_bytes(row->bytes_down, down), policy_code_name(row->code),
 			      report_target(row, name));
+		if (row->program)
+			(void)fprintf(out, "  (%s)", row->program);
+		(void)fputc('\n', out);
 	}
 	if (r->sums.left_out)
 		(void)fprintf(out, "and %llu decisions about further targets\n",

@@ -102,13 +102,13 @@ class Reports(WorldCase):
         rows = [r for r in text.splitlines() if r.startswith("| ") and "<code>" in r]
         self.assertEqual(len(rows) % 4, 0)
         for row in rows:
-            self.assertEqual(row.count("|"), 8, row)
-        self.assertTrue(rows[0].startswith("| refused | "), rows)
+            self.assertEqual(row.count("|"), 9, row)
+        self.assertTrue(rows[0].startswith("| **refused** | "), rows)
         self.assertIn("**2 refused**", text)
 
     def check_text(self, text):
         self.assertIn("2 allowed, 2 refused, 1 not reached", text)
-        self.assertRegex(text, r"(?m)^refused +1 .* denied +evil\.example:80$")
+        self.assertRegex(text, r"(?m)^refused +1 .* denied +evil\.example:80  \(sh > curl\)$")
 
     def test_each_format_at_the_end_and_from_a_saved_audit(self):
         said = self.run_all()
