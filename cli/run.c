@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/allowfrom.h"
@@ -38,6 +39,7 @@
 #include "cli/report/tally.h"
 #include "cli/terminal.h"
 #include "launcher/childenv.h"
+#include "launcher/homes.h"
 #include "launcher/launcher.h"
 #include "launcher/pty.h"
 #include "netns/netns.h"
@@ -53,7 +55,7 @@ struct run {
 	struct gate *gate;
 	struct asking *asking;
 	char **env;
-	const char **values[4];
+	const char **values[5];
 	size_t nvalues;
 	struct confine confine;
 	struct launcher *launcher;
@@ -322,11 +324,21 @@ static void widen_limits(struct proxy *p)
 	proxy_set_limits(p, &l);
 }
 
+/* Where commands may write, now or in earlier runs, no link leads files of ours elsewhere. */
+static void distrust(struct run *r)
+{
+	const struct path_list write = values(r, &r->options.write, SETTINGS_ALLOW_WRITE);
+
+	guard_distrust(r->cwd);
+	for (size_t i = 0; i < write.n; i++)
+		guard_distrust(write.v[i]);
+}
+
 static int prepare(struct run *r, struct error *err)
 {
 	const char *const *servers;
 
-	if (resolve_cwd(r, err) < 0)
+	if (homes_check(err) < 0 || resolve_cwd(r, err) < 0)
 		return -1;
 	r->allowfrom = allowfrom_new(&r->options, r->cwd, err);
 	if (!r->allowfrom)
@@ -334,6 +346,7 @@ static int prepare(struct run *r, struct error *err)
 	r->gate = gate_new(&r->options, r->cwd, err);
 	if (!r->gate || build_env(r, err) < 0)
 		return -1;
+	distrust(r);
 	r->asking = asking_new(&r->options, r->cwd, err);
 	if (!r->asking)
 		return -1;

@@ -1,11 +1,18 @@
 #include "launcher/homes.h"
 
+#include <fcntl.h>
 #include <pwd.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/xalloc.h"
+
+#define MOUNTINFO_MAX (8 * 1024 * 1024)
 
 static void add(struct homes *h, const char *path)
 {
@@ -14,7 +21,113 @@ static void add(struct homes *h, const char *path)
 	for (size_t i = 0; i < h->n; i++)
 		if (strcmp(h->v[i], path) == 0)
 			return;
+	if (h->n == HOMES_MAX)
+		return;
 	h->v[h->n++] = xstrdup(path);
+}
+
+/** struct mount - a line of /proc/self/mountinfo (proc_pid_mountinfo(5)) */
+struct mount {
+	char *device; /* major:minor */
+	char *root;   /* of the mount, within its file system */
+	char *point;
+};
+
+/* "\040" and the like, in place. */
+static void unescape(char *s)
+{
+	char *out = s;
+
+	for (; *s; s++) {
+		if (s[0] == '\\' && s[1] && s[2] && s[3]) {
+			*out++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
+			s += 3;
+		} else {
+			*out++ = *s;
+		}
+	}
+	*out = '\0';
+}
+
+static bool read_line(char *line, struct mount *m)
+{
+	char *field[5], *rest = line;
+
+	for (size_t i = 0; i < ARRAY_SIZE(field); i++) {
+		field[i] = strsep(&rest, " ");
+		if (!rest)
+			return false;
+	}
+	*m = (struct mount){ field[2], field[3], field[4] };
+	unescape(m->root);
+	unescape(m->point);
+	return true;
+}
+
+/* What of @path comes after @dir: "" or "/...". NULL if it is not beneath. */
+static const char *beneath(const char *path, const char *dir)
+{
+	size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
+
+	return strncmp(path, dir, n) == 0 && (!path[n] || path[n] == '/') ? path + n : NULL;
+}
+
+/* The last mount at the longest of the points above @path is what one sees there. */
+static const struct mount *mount_of(const struct mount *v, size_t n, const char *path)
+{
+	const struct mount *found = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (beneath(path, v[i].point) &&
+		    (!found || strlen(v[i].point) >= strlen(found->point)))
+			found = &v[i];
+	return found;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The other names that @home has by other mounts of its file system. */
+static void add_again(struct homes *h, const char *home, const struct mount *v, size_t n)
+{
+	CLEANUP_FREE char *real = realpath(home, NULL);
+	const struct mount *m = real ? mount_of(v, n, real) : NULL;
+	CLEANUP_FREE char *within = NULL;
+
+	if (!m)
+		return;
+	within = xasprintf("%s%s", strcmp(m->root, "/") == 0 ? "" : m->root,
+			   beneath(real, m->point));
+	for (size_t i = 0; i < n; i++) {
+		const char *rest = beneath(within, v[i].root);
+		CLEANUP_FREE char *other = NULL;
+
+		if (!rest || &v[i] == m || strcmp(v[i].device, m->device) != 0)
+			continue;
+		other = xasprintf("%s%s", strcmp(v[i].point, "/") == 0 ? "" : v[i].point, rest);
+		if (strcmp(other, real) != 0 && is_same(other, real))
+			add(h, other);
+	}
+}
+
+static void find_again(struct homes *h)
+{
+	CLEANUP_CLOSE int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	size_t len, n = 0, known = h->n;
+	CLEANUP_FREE char *text = fd < 0 ? NULL : fd_read_file(fd, MOUNTINFO_MAX, &len);
+	CLEANUP_FREE struct mount *v = NULL;
+	char *rest = text, *line;
+
+	while (rest && (line = strsep(&rest, "\n"))) {
+		v = xreallocarray(v, n + 1, sizeof(*v));
+		n += read_line(line, &v[n]);
+	}
+	for (size_t i = 0; i < known; i++)
+		add_again(h, h->v[i], v, n);
 }
 
 void homes_find(struct homes *h)
@@ -24,6 +137,21 @@ void homes_find(struct homes *h)
 	*h = (struct homes){ .n = 0 };
 	add(h, getenv("HOME"));
 	add(h, pw ? pw->pw_dir : NULL);
+	find_again(h);
+}
+
+int homes_check(struct error *err)
+{
+	const struct passwd *pw = getpwuid(geteuid());
+	const char *home = getenv("HOME");
+	struct stat st;
+
+	if (!home || stat(home, &st) < 0 || st.st_uid == geteuid() || access(home, X_OK) == 0)
+		return 0;
+	return error_set(err, 0,
+			 "HOME is %s, the home directory of another user, which you may not enter "
+			 "(after su, or sudo with the environment kept); start again with HOME=%s",
+			 home, pw && pw->pw_dir[0] == '/' ? pw->pw_dir : "a directory of your own");
 }
 
 void homes_clear(struct homes *h)

@@ -2,14 +2,17 @@
  * homes.h - the home directories of the user: what HOME says and what the user database says
  *
  * HOME may be unset or point elsewhere (sudo, a service, a test); the credentials are where they
- * are all the same, so both are looked at.
+ * are all the same, so both are looked at. And each place counts at which a file system that holds
+ * one of them is mounted once more.
  */
 #ifndef LAUNCHER_HOMES_H
 #define LAUNCHER_HOMES_H
 
 #include <stddef.h>
 
-#define HOMES_MAX 2
+#include "base/error.h"
+
+#define HOMES_MAX 16
 
 /** struct homes - @n absolute paths in @v, each existing at the time or not; open, a value */
 struct homes {
@@ -17,8 +20,16 @@ struct homes {
 	size_t n;
 };
 
-/** homes_find() - look both up; free with homes_clear(). */
+/** homes_find() - look them up, HOME's first; free with homes_clear(). */
 void homes_find(struct homes *h);
+
+/**
+ * homes_check() - whether HOME can be this user's
+ *
+ * After su, or sudo with the environment kept, it may be somebody else's, out of reach: nothing of
+ * ours could be read or kept there. Return: 0, or -1 with @err, which names the remedy.
+ */
+int homes_check(struct error *err);
 
 /** homes_clear() - release the paths. */
 void homes_clear(struct homes *h);

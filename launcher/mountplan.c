@@ -494,13 +494,29 @@ static void list_hidden(struct mountplan *p)
 		qsort(p->hidden, p->nhidden, sizeof(*p->hidden), compare_paths);
 }
 
+/* What is granted for writing must be what names were protected in, before the namespaces. */
+static int check_roots(const struct mountplan *p, const struct protect *protect, struct error *err)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct mountplan_step *s = &p->v[i];
+		bool found = s->kind != STEP_GRANT || s->use != MOUNTS_WRITE;
+
+		for (size_t k = 0; !found && k < protect->nroots; k++)
+			found = protect->roots[k].dev == s->dev && protect->roots[k].ino == s->ino;
+		if (!found)
+			return error_set(err, 0, "%s was replaced while the sandbox was being made",
+					 s->path);
+	}
+	return 0;
+}
+
 int mountplan_make(const struct launcher_plan *plan, const struct protect *protect,
 		   struct mountplan *out, struct error *err)
 {
 	struct mountplan p = { 0 };
 
-	if (add_granted(&p, plan, err) || add_private(&p, plan, err) ||
-	    add_all_hidden(&p, plan, err)) {
+	if (add_granted(&p, plan, err) || check_roots(&p, protect, err) ||
+	    add_private(&p, plan, err) || add_all_hidden(&p, plan, err)) {
 		mountplan_clear(&p);
 		return -1;
 	}

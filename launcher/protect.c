@@ -374,19 +374,23 @@ static bool is_empty_root(int top)
 static const char *root_of(const struct protect *p, const char *path)
 {
 	for (size_t i = 0; i < p->nroots; i++)
-		if (mountplan_beneath(path, p->roots[i]))
-			return p->roots[i];
+		if (mountplan_beneath(path, p->roots[i].path))
+			return p->roots[i].path;
 	return NULL;
 }
 
 static void add_root(struct protect *p, const char *path)
 {
-	char canonical[PATH_MAX];
+	CLEANUP_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
+	char *canonical = fd < 0 ? NULL : fd_path(fd);
+	struct stat st;
 
-	if (!realpath(path, canonical))
-		return; /* mounts.c will say so */
+	if (!canonical || fstat(fd, &st) < 0) {
+		free(canonical);
+		return; /* mountplan.c will say so */
+	}
 	p->roots = xreallocarray(p->roots, p->nroots + 1, sizeof(*p->roots));
-	p->roots[p->nroots++] = xstrdup(canonical);
+	p->roots[p->nroots++] = (struct protect_root){ canonical, st.st_dev, st.st_ino };
 }
 
 /* Our own binary, should it lie in a writable root: what runs next time is not the command's. */
@@ -766,20 +770,27 @@ static int protect_home(struct protect *p, const char *home, struct error *err)
 	return 0;
 }
 
+/* Our settings, answers and trust, by one home directory. */
+static int protect_our_dirs(struct protect *p, const char *home, struct error *err)
+{
+	for (size_t i = 0; i < credentials_own_count(); i++) {
+		CLEANUP_FREE char *dir = credentials_own(i, home);
+
+		if (dir && protect_own(p, dir, true, true, err))
+			return -1;
+	}
+	return 0;
+}
+
 /* Whatever the mode and the grants: a run must not write what it, or the next one, obeys. */
 static int protect_ours(struct protect *p, const struct launcher_plan *plan,
 			const struct homes *homes, struct error *err)
 {
-	for (size_t i = 0; p->nroots > 0 && i < credentials_own_count(); i++) {
-		CLEANUP_FREE char *first = credentials_own(i, homes->n ? homes->v[0] : NULL);
-		CLEANUP_FREE char *second = homes->n > 1 ? credentials_own(i, homes->v[1]) : NULL;
-
-		if (first && protect_own(p, first, true, true, err))
+	if (p->nroots > 0 && homes->n == 0 && protect_our_dirs(p, NULL, err))
+		return -1;
+	for (size_t i = 0; p->nroots > 0 && i < homes->n; i++)
+		if (protect_our_dirs(p, homes->v[i], err))
 			return -1;
-		if (second && (!first || strcmp(first, second) != 0) &&
-		    protect_own(p, second, true, true, err))
-			return -1;
-	}
 	for (size_t i = 0; p->nroots > 0 && i < plan->private_paths.n; i++)
 		if (protect_own(p, plan->private_paths.v[i], false, true, err))
 			return -1;
@@ -879,7 +890,7 @@ void protect_clear(struct protect *p)
 		free(p->paths[i]);
 	free(p->paths);
 	for (size_t i = 0; i < p->nroots; i++)
-		free(p->roots[i]);
+		free(p->roots[i].path);
 	free(p->roots);
 	for (size_t i = 0; i < p->nmade; i++)
 		free(p->made[i].name);

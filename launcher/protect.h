@@ -31,11 +31,18 @@ struct placeholder {
 	ino_t ino;
 };
 
+/** struct protect_root - a writable root: its canonical path, and what it is */
+struct protect_root {
+	char *path;
+	dev_t dev;
+	ino_t ino;
+};
+
 /**
  * struct protect - what is to be read-only, and what was made for that
  * @paths, @npaths: canonical but for the last component, which may be a symbolic link
  * @first_denied: from this one on they are --deny-write's and our own, which no grant lifts
- * @roots, @nroots: the writable roots, canonical
+ * @roots, @nroots: the writable roots; nothing else may be granted for writing (mountplan.c)
  * @made, @nmade: the placeholders
  * @dirs, @ndirs: the directories they are in, each under a shared lock
  */
@@ -43,7 +50,7 @@ struct protect {
 	char **paths;
 	size_t npaths;
 	size_t first_denied;
-	char **roots;
+	struct protect_root *roots;
 	size_t nroots;
 	struct placeholder *made;
 	size_t nmade;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/guard.h"
 #include "base/jsonout.h"
 #include "base/log.h"
 #include "base/reader.h"
@@ -256,12 +257,14 @@ int audit_open_file(const char *where, struct error *err)
 		return error_set(err, 0,
 				 "'-' is no audit log: say fd:1 for standard output, fd:2 for "
 				 "standard error, or ./- for a file");
-	fd = open(where,
-		  O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-		  0600);
+	fd = guard_open(where, O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK, 0600);
 
 	if (fd < 0 && errno == ELOOP)
-		return error_set(err, 0, "the audit log '%s' is a symbolic link", where);
+		return error_set(
+			err, 0,
+			"the audit log '%s' is a symbolic link, or one leads there that an "
+			"earlier run may have left",
+			where);
 	if (fd < 0 && errno != ENXIO)
 		return error_set(err, errno, "cannot open the audit log '%s'", where);
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
@@ -311,7 +314,7 @@ static int start_chain(struct audit *a, const char *where, struct error *err)
 	audit_chain_init(&a->chain);
 	if (!a->regular || strncmp(where, "fd:", 3) == 0)
 		return 0;
-	a->lock = open(where, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
+	a->lock = guard_open(where, O_RDONLY | O_NOCTTY, 0);
 	if (a->lock < 0 || fstat(a->lock, &st) < 0)
 		return error_set(err, errno, "cannot read the audit log '%s'", where);
 	if (flock(a->lock, LOCK_EX | LOCK_NB) < 0)

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/statedir.h"
@@ -61,11 +63,18 @@ static int read_old(struct learn *l, struct error *err)
 
 static int open_dir(struct learn *l, struct error *err)
 {
+	CLEANUP_FREE char *real = NULL;
+
 	if (!*l->name || strcmp(l->name, ".") == 0 || strcmp(l->name, "..") == 0)
 		return error_set(err, EISDIR, "'%s' is no file", l->file);
-	l->fd = open(l->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	l->fd = guard_open(l->dir, O_RDONLY | O_DIRECTORY, 0);
 	if (l->fd < 0 || faccessat(l->fd, ".", W_OK, AT_EACCESS) < 0)
 		return error_set(err, errno, "cannot write in '%s'", l->dir);
+	real = fd_path(l->fd); /* lockdown.c grants it by name */
+	if (!real)
+		return error_set(err, errno, "cannot tell where '%s' is", l->dir);
+	free(l->dir);
+	l->dir = take_ptr(real);
 	return 0;
 }
 
@@ -111,16 +120,12 @@ struct learn *learn_new(const char *file, struct error *err)
 {
 	struct learn *l = xcalloc(1, sizeof(*l));
 	const char *slash = strrchr(file, '/');
-	CLEANUP_FREE char *parent = NULL;
 
 	l->fd = l->lock = -1;
 	l->file = xstrdup(file);
 	l->name = xstrdup(slash ? slash + 1 : file);
 	/* "DIR/." or "./." is a directory wherever it stands */
-	parent = slash ? xasprintf("%.*s/.", (int)(slash - file), file) : xstrdup(".");
-	l->dir = realpath(parent, NULL);
-	if (!l->dir)
-		l->dir = xstrdup(parent);
+	l->dir = slash ? xasprintf("%.*s/.", (int)(slash - file), file) : xstrdup(".");
 	if (open_dir(l, err) < 0 || lock_file(l, err) < 0 || read_old(l, err) < 0) {
 		(void)error_wrap(err, "--learn");
 		learn_free(l);

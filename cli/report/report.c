@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/guard.h"
 #include "base/xalloc.h"
 #include "policy/refusal.h"
 
@@ -82,10 +83,10 @@ struct reports *reports_open(const char *const *v, size_t n, struct error *err)
 		r->fd[r->n] = -1;
 		if (!file)
 			continue;
-		r->fd[r->n] = open(file,
-				   O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK |
-					   O_NOFOLLOW | (find(v[r->n])->append ? O_APPEND : 0),
-				   0666);
+		r->fd[r->n] = guard_open(file,
+					 O_WRONLY | O_CREAT | O_NOCTTY | O_NONBLOCK |
+						 (find(v[r->n])->append ? O_APPEND : 0),
+					 0666);
 		if (r->fd[r->n] < 0) {
 			(void)error_set(err, errno, "cannot write the report '%s'", file);
 			reports_free(r);

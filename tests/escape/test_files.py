@@ -176,6 +176,62 @@ class Files(World):
             self.assertEqual(p.stdout, "x\n")
             os.unlink(self.work + "/.envrc")
 
+    def test_links_of_an_earlier_run_lead_nowhere(self):
+        """F-013: what we write ourselves, where a command has left a link"""
+        options = ("--audit", "{}/log.jsonl"), ("--learn", "{}/learnt.json"), ("--report", "json:{}/r")
+        for uid in users():
+            self.fill(uid)
+            away, own = self.outside + "/away", self.outside + "/own"
+            shutil.rmtree(away, True)
+            os.makedirs(away)
+            os.chown(away, uid, uid)
+            for link in (self.work + "/.logs", own):
+                if os.path.lexists(link):
+                    os.unlink(link)
+            # the earlier run; the other link is its user's own
+            self.assertEqual(self.run_as(uid, self.inside(["ln", "-s", away, ".logs"])).returncode, 0)
+            os.symlink(away, own)
+            for name, value in options:
+                with self.subTest(uid=uid, option=name):
+                    p = self.run_as(uid, self.inside(["true"], name, value.format(".logs")),
+                                    capture_output=True)
+                    self.assertEqual(p.returncode, 125, p.stderr)
+                    self.assertEqual(os.listdir(away), [])
+                    p = self.run_as(uid, self.inside(["true"], name, value.format(own)),
+                                    capture_output=True)
+                    self.assertEqual(p.returncode, 0, p.stderr)
+                    self.assertEqual(len(os.listdir(away)), 1)
+                    os.unlink(os.path.join(away, os.listdir(away)[0]))
+
+    def test_a_second_mount_of_the_home_directory(self):
+        """F-015: only root can make one"""
+        if os.geteuid() != 0:
+            skipped.append("F-015: a second mount of the home directory: not root")
+            return
+        for uid in users():
+            self.fill(uid)
+            again = self.outside + "/again here"
+            os.makedirs(again, exist_ok=True)
+            script = ('mount --bind "$1" "$2" && shift 2 && exec setpriv --reuid "$1" --regid "$1" '
+                      '--clear-groups sh -c \'shift; exec "$@"\' sh "$@"')
+            for where in (self.home, self.outside):
+                name = os.path.join(again, os.path.relpath(self.home, where), ".netrc")
+                for argv, want in ((["cat", name], "canary\n"), (self.inside(["cat", name]), ""),
+                                   (self.inside(["cat", self.home + "/.netrc"]), "")):
+                    p = self.run_as(0, ["unshare", "-m", "sh", "-c", script, "sh", where, again,
+                                        str(uid), *argv], capture_output=True)
+                    self.assertEqual(p.stdout, want, p.stderr)
+
+    def test_a_home_directory_that_is_another_users(self):
+        for uid in users():
+            self.fill(uid)
+            os.chown(self.home, 12345, 12345)
+            os.chmod(self.home, 0o700)
+            p = self.run_as(uid, self.inside(["true"]), capture_output=True)
+            os.chmod(self.home, 0o755)
+            self.assertEqual(p.returncode, 0 if uid == 0 else 125, p.stderr)
+            self.assertEqual("HOME=" in p.stderr, uid != 0, p.stderr)
+
     def test_device_nodes_work_in_dev_only(self):
         """X-037: a node of a container's root, or of an old one"""
         node = os.path.join(self.outside, "null")
