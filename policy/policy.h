@@ -93,6 +93,8 @@ struct rule {
  * @rule: the entry that decided, a pointer into the policy, or NULL
  * @addr: for a refused resolved address: which; family AF_UNSPEC otherwise
  * @error: why a connection failed, as an errno value, or 0
+ * @said: of a request without a valid target: what it asked for, by policy/said.h; valid during the
+ *        call that tells of the decision; or NULL
  * @by: who answered, where a person or a program was asked; lives as long as @rule, or NULL
  */
 struct decision {
@@ -102,6 +104,7 @@ struct decision {
 	struct addr addr;
 	int error;
 	const char *by;
+	const char *said;
 };
 
 /** enum list - which list an entry joins */

@@ -193,7 +193,10 @@ const char *refusal_format(const struct target *t, const struct decision *d, cha
 	struct line l = { .out = out };
 
 	put(&l, is_failure(d->code) ? "cannot reach " : "refused ");
-	put_target(&l, t);
+	if (!t->host.len && d->said && *d->said)
+		put(&l, d->said);
+	else
+		put_target(&l, t);
 	put_reason(&l, t, d);
 	put_remedy(&l, t, d);
 	return out;

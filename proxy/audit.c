@@ -95,6 +95,8 @@ static void put_decision(struct jsonout *j, const struct proxy_event *ev)
 	jsonout_str(j, "verdict", d->verdict == VERDICT_ALLOW ? "allow" : "deny");
 	jsonout_str(j, "code", policy_code_name(d->code));
 	put_target(j, ev);
+	if (!ev->target->host.len && d->said && *d->said)
+		put_cut(j, "asked", d->said);
 	put_cut(j, "rule", d->rule ? d->rule->text : NULL);
 	put_cut(j, "origin", d->rule ? d->rule->file : NULL);
 	jsonout_uint(j, "line", d->rule ? d->rule->line : 0);

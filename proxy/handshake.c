@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "policy/refusal.h"
 #include "proxy/forward.h"
 #include "proxy/http.h"
 #include "proxy/reply.h"
@@ -18,9 +19,9 @@
 #define NO_CONTENT "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
 
 /* A target that is none was asked for: that is a decision too. */
-static void tell_bad(struct conn *c, enum code code, enum via via)
+static void tell_bad(struct conn *c, enum code code, enum via via, const char *said)
 {
-	const struct decision d = { .verdict = VERDICT_DENY, .code = code };
+	const struct decision d = { .verdict = VERDICT_DENY, .code = code, .said = said };
 
 	if (code == CODE_OK)
 		return;
@@ -30,15 +31,19 @@ static void tell_bad(struct conn *c, enum code code, enum via via)
 
 static void http_bad(struct conn *c, const struct http_error *err, enum via via)
 {
-	char reply[REPLY_HTTP_MAX];
+	const struct decision d = { .code = err->code, .said = err->said };
+	char reply[REPLY_HTTP_MAX], sentence[REFUSAL_MAX];
+	const char *text = err->text;
 
 	conn_upstream_end(c, false, "eof");
 	if (c->state != CONN_DEAD)
-		tell_bad(c, err->code, via);
+		tell_bad(c, err->code, via, err->said);
 	if (c->state == CONN_DEAD)
 		return;
 	c->linger = true;
-	conn_last_words(c, reply, reply_http(err->status, err->code, err->text, false, reply),
+	if (err->code != CODE_OK)
+		text = refusal_format(&c->target, &d, sentence);
+	conn_last_words(c, reply, reply_http(err->status, err->code, text, false, reply),
 			"bad-request");
 }
 
@@ -109,7 +114,7 @@ static void socks5(struct conn *c)
 	case PARSE_MORE:
 		return;
 	case PARSE_BAD:
-		tell_bad(c, err.code, VIA_SOCKS5);
+		tell_bad(c, err.code, VIA_SOCKS5, err.said);
 		if (c->state == CONN_DEAD)
 			return;
 		socks5_format_reply(err.rep, reply);
@@ -133,7 +138,7 @@ static void socks4(struct conn *c)
 	case PARSE_MORE:
 		return;
 	case PARSE_BAD:
-		tell_bad(c, err.code, VIA_SOCKS4A);
+		tell_bad(c, err.code, VIA_SOCKS4A, err.said);
 		if (c->state == CONN_DEAD)
 			return;
 		socks4_format_reply(false, reply);
@@ -157,7 +162,7 @@ bool handshake_refuses_early(struct conn *c)
 
 	if (c->proto != PROTO_SOCKS4 || !c->in.len || c->in.p[c->in.off])
 		return false;
-	tell_bad(c, CODE_BAD_HOST, VIA_SOCKS4A);
+	tell_bad(c, CODE_BAD_HOST, VIA_SOCKS4A, NULL);
 	if (c->state == CONN_DEAD)
 		return true;
 	socks4_format_reply(false, reply);

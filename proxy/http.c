@@ -62,7 +62,7 @@ static enum parse bad(struct http_error *err, unsigned status, const char *text)
 	return PARSE_BAD;
 }
 
-static enum parse bad_target(struct http_error *err, enum target_parse why)
+static enum parse bad_target(struct http_error *err, enum target_parse why, struct http_slice said)
 {
 	bool port = why == TARGET_BAD_PORT;
 
@@ -71,6 +71,7 @@ static enum parse bad_target(struct http_error *err, enum target_parse why)
 		.code = port ? CODE_BAD_PORT : CODE_BAD_HOST,
 		.text = port ? "the target has no valid port" : "the target has no valid host name",
 	};
+	said_text(err->said, said.p, said.n);
 	return PARSE_BAD;
 }
 
@@ -145,7 +146,7 @@ static enum parse parse_absolute(struct http_slice s, struct http_request *out,
 		authority.n++;
 	why = target_parse_authority(authority.p, authority.n, 80, &out->target);
 	if (why != TARGET_OK)
-		return bad_target(err, why);
+		return bad_target(err, why, authority);
 	out->target.via = VIA_HTTP;
 	out->path = (struct http_slice){ authority.p + authority.n, rest - authority.n };
 	return PARSE_OK;
@@ -163,7 +164,7 @@ static enum parse parse_target(struct http_slice s, struct http_request *out,
 	if (out->connect) {
 		why = target_parse_authority(s.p, s.n, 0, &out->target);
 		if (why != TARGET_OK)
-			return bad_target(err, why);
+			return bad_target(err, why, s);
 		out->target.via = VIA_CONNECT;
 		out->path = (struct http_slice){ s.p + s.n, 0 };
 		return PARSE_OK;

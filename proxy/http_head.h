@@ -13,6 +13,7 @@
 
 #include "base/reader.h"
 #include "policy/policy.h"
+#include "policy/said.h"
 #include "proxy/limits.h"
 
 /** struct http_slice - bytes inside the head's buffer, not terminated; valid as long as that */
@@ -26,11 +27,13 @@ struct http_slice {
  * @status: 400, 413, 414, 417, 431, 501, 505; 502 for a response
  * @code: CODE_BAD_HOST or CODE_BAD_PORT when the target is at fault, else CODE_OK
  * @text: one constant sentence, without anything the peer sent
+ * @said: the target that is at fault, by policy/said.h; empty where it is not
  */
 struct http_error {
 	unsigned status;
 	enum code code;
 	const char *text;
+	char said[SAID_MAX];
 };
 
 /** enum http_framing - how a body ends (RFC 9112 6.3) */

@@ -305,6 +305,8 @@ void parent_start(struct parent *p)
 
 void parent_free(struct parent *p)
 {
+	const struct linger rst = { .l_onoff = 1, .l_linger = 0 };
+
 	if (!p)
 		return;
 	if (p->query)
@@ -316,6 +318,8 @@ void parent_free(struct parent *p)
 	if (p->fd >= 0) {
 		if (event_initialized(&p->ev))
 			event_del(&p->ev);
+		/* A tunnel may stand behind it by now: nobody has ended it. */
+		(void)setsockopt(p->fd, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst));
 		(void)close(p->fd);
 	}
 	explicit_bzero(&p->talk, sizeof(p->talk));

@@ -14,6 +14,11 @@ static enum parse bad(struct socks4_error *err, enum code code, const char *text
 	return PARSE_BAD;
 }
 
+static enum parse bad_port(struct socks4_error *err)
+{
+	return bad(err, CODE_BAD_PORT, "SOCKS4 port is zero");
+}
+
 static enum parse parse_command(struct reader *in, uint16_t *port, struct socks4_error *err)
 {
 	uint8_t version, cmd;
@@ -28,8 +33,6 @@ static enum parse parse_command(struct reader *in, uint16_t *port, struct socks4
 		return bad(err, CODE_OK, "SOCKS4 command is not CONNECT");
 	if (!reader_u16be(in, port))
 		return PARSE_MORE;
-	if (!*port)
-		return bad(err, CODE_BAD_PORT, "SOCKS4 port is zero");
 	return PARSE_OK;
 }
 
@@ -56,8 +59,12 @@ static enum parse parse_name(struct reader *in, uint16_t port, struct target *ou
 	size_t len;
 
 	result = parse_string(in, SOCKS4_HOST_MAX, &name, &len, err);
-	if (result == PARSE_OK && target_from_host(name, len, port, out) != TARGET_OK)
-		return bad(err, CODE_BAD_HOST, "SOCKS4a name is no host name");
+	if (result != PARSE_OK)
+		return result;
+	if (port && target_from_host(name, len, port, out) == TARGET_OK)
+		return PARSE_OK;
+	result = port ? bad(err, CODE_BAD_HOST, "SOCKS4a name is no host name") : bad_port(err);
+	said_host(err->said, name, len, port);
 	return result;
 }
 
@@ -82,8 +89,10 @@ enum parse socks4_parse_request(struct reader *r, struct target *out, struct soc
 		return result;
 	if (!bytes[0] && !bytes[1] && !bytes[2] && bytes[3])
 		result = parse_name(&in, port, &target, err);
-	else
+	else if (port)
 		target_from_addr(&addr, port, &target);
+	else
+		result = bad_port(err), said_addr(err->said, &addr, port);
 	if (result != PARSE_OK)
 		return result;
 	target.via = VIA_SOCKS4A;

@@ -10,6 +10,7 @@
 
 #include "base/reader.h"
 #include "policy/policy.h"
+#include "policy/said.h"
 #include "policy/target.h"
 #include "proxy/limits.h"
 
@@ -19,10 +20,12 @@
  * struct socks4_error - why a request is BAD
  * @code: CODE_BAD_HOST or CODE_BAD_PORT when the target is at fault, else CODE_OK
  * @text: one constant sentence for the log
+ * @said: the target that is at fault, by policy/said.h; empty where it is not
  */
 struct socks4_error {
 	enum code code;
 	const char *text;
+	char said[SAID_MAX];
 };
 
 /**

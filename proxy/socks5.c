@@ -91,6 +91,8 @@ static enum parse parse_addr(struct reader *in, sa_family_t family, size_t len, 
 	result = parse_port(in, &port, err);
 	if (result == PARSE_OK)
 		target_from_addr(&addr, port, out);
+	else if (result == PARSE_BAD)
+		said_addr(err->said, &addr, 0);
 	return result;
 }
 
@@ -98,7 +100,7 @@ static enum parse parse_name(struct reader *in, struct target *out, struct socks
 {
 	const uint8_t *name;
 	enum parse result;
-	uint16_t port;
+	uint16_t port = 0;
 	uint8_t len;
 
 	if (!reader_u8(in, &len))
@@ -109,7 +111,9 @@ static enum parse parse_name(struct reader *in, struct target *out, struct socks
 		return PARSE_MORE;
 	result = parse_port(in, &port, err);
 	if (result == PARSE_OK && target_from_host(name, len, port, out) != TARGET_OK)
-		return bad(err, SOCKS5_FAILURE, CODE_BAD_HOST, "SOCKS5 name is no host name");
+		result = bad(err, SOCKS5_FAILURE, CODE_BAD_HOST, "SOCKS5 name is no host name");
+	if (result == PARSE_BAD)
+		said_host(err->said, name, len, port);
 	return result;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/reader.h"
 #include "policy/policy.h"
+#include "policy/said.h"
 #include "policy/target.h"
 #include "proxy/limits.h"
 
@@ -46,11 +47,13 @@ void socks5_format_method(bool acceptable, uint8_t out[SOCKS5_METHOD_SIZE]);
  * @rep: what to answer before the connection is closed
  * @code: CODE_BAD_HOST or CODE_BAD_PORT when the target is at fault, else CODE_OK
  * @text: one constant sentence for the log
+ * @said: the target that is at fault, by policy/said.h; empty where it is not
  */
 struct socks5_error {
 	enum socks5_rep rep;
 	enum code code;
 	const char *text;
+	char said[SAID_MAX];
 };
 
 /**

@@ -14,12 +14,13 @@
 #define SUMMARY_MAX 12		   /* targets at the end */
 #define ALLOW_WITH  "allow with: " /* policy/refusal.c */
 
-/* One host:port and reason. @next keeps the order of first sight. */
+/* One host:port and reason, or what was said in the place of a host. */
 struct entry {
 	struct target target;
 	enum code code;
 	uint64_t count;
 	char *text;
+	char *said; /* where there is no valid target */
 };
 
 struct refusals {
@@ -53,8 +54,10 @@ void refusals_free(struct refusals *r)
 {
 	if (!r)
 		return;
-	for (size_t i = 0; i < r->n; i++)
+	for (size_t i = 0; i < r->n; i++) {
 		free(r->v[i].text);
+		free(r->v[i].said);
+	}
 	free(r);
 }
 
@@ -64,19 +67,27 @@ static bool is_failure(enum code code)
 	       code == CODE_CONNECT_TIMEOUT;
 }
 
-/* The slot of an entry, or the empty one where it would go. */
-static size_t find(const struct refusals *r, const struct target *t, enum code code)
+static const char *said_of(const struct target *t, const struct decision *d)
 {
+	return !t->host.len && d->said && *d->said ? d->said : NULL;
+}
+
+/* The slot of an entry, or the empty one where it would go. */
+static size_t find(const struct refusals *r, const struct target *t, const struct decision *d)
+{
+	const char *said = said_of(t, d);
 	char text[TARGET_TEXT_MAX];
 	uint64_t h;
 	size_t i;
 
-	(void)target_format(t, text);
-	h = hash_bytes(&r->key, text, strlen(text)) + (uint64_t)code;
+	if (!said)
+		said = target_format(t, text);
+	h = hash_bytes(&r->key, said, strlen(said)) + (uint64_t)d->code;
 	for (i = h % SLOTS; r->slot[i]; i = (i + 1) % SLOTS) {
 		const struct entry *e = &r->v[r->slot[i] - 1];
 
-		if (e->code == code && target_equal(&e->target, t))
+		if (e->code == d->code && target_equal(&e->target, t) &&
+		    (!e->said || strcmp(e->said, said) == 0))
 			break;
 	}
 	return i;
@@ -93,7 +104,7 @@ static void say(const char *text)
 void refusals_note(struct refusals *r, const struct target *t, const struct decision *d)
 {
 	char text[REFUSAL_MAX];
-	size_t i = find(r, t, d->code);
+	size_t i = find(r, t, d);
 	const char *told;
 	struct entry *e;
 
@@ -109,6 +120,7 @@ void refusals_note(struct refusals *r, const struct target *t, const struct deci
 	r->slot[i] = (uint16_t)r->n;
 	*e = (struct entry){ .target = *t, .code = d->code, .count = 1 };
 	e->text = xstrdup(refusal_format(t, d, text));
+	e->said = said_of(t, d) ? xstrdup(d->said) : NULL;
 	if ((r->quiet && !r->tell) || r->lines > LINES_MAX)
 		return;
 	told = r->lines == LINES_MAX ? "many refusals; further ones are told at the end" : e->text;
@@ -119,9 +131,11 @@ void refusals_note(struct refusals *r, const struct target *t, const struct deci
 	r->lines++;
 }
 
-/* What was no host name has no text that could be shown. */
+/* What was no host name is called what it was said to be. */
 static const char *target_text(const struct entry *e, char out[TARGET_TEXT_MAX])
 {
+	if (e->said)
+		return e->said;
 	return e->target.host.len ? target_format(&e->target, out) : "no valid target";
 }
 

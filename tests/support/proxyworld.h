@@ -52,6 +52,7 @@ struct told {
 	struct addr addr;
 	uint64_t up, down;
 	char reason[32];
+	char said[256];
 };
 
 struct world {
@@ -97,6 +98,8 @@ static inline void world_note(void *arg, const struct proxy_event *ev)
 
 	if (ev->reason)
 		(void)snprintf(t.reason, sizeof(t.reason), "%s", ev->reason);
+	if (ev->decision.said)
+		(void)snprintf(t.said, sizeof(t.said), "%s", ev->decision.said);
 	pthread_mutex_lock(&w->lock);
 	if (w->ntold < EVENTS_MAX)
 		w->told[w->ntold++] = t;

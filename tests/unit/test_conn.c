@@ -558,6 +558,52 @@ static void test_greeting_without_a_method_is_answered_ff(void **state)
 	close(fd);
 }
 
+/* A refusal names what was asked for although it is no target, and no password with it. */
+static void test_what_is_no_target_is_named(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+		enum code code;
+		const char *said;
+	} cases[] = {
+#define CASE(b, code, said) { b, sizeof(b) - 1, code, said }
+		CASE("CONNECT h.example:99999 HTTP/1.1\r\n\r\n", CODE_BAD_PORT, "h.example:99999"),
+		CASE("CONNECT h.example HTTP/1.1\r\n\r\n", CODE_BAD_PORT, "h.example"),
+		CASE("CONNECT a..b:80 HTTP/1.1\r\n\r\n", CODE_BAD_HOST, "a..b:80"),
+		CASE("CONNECT me:pw@h.example:80 HTTP/1.1\r\n\r\n", CODE_BAD_HOST, "h.example:80"),
+		CASE("CONNECT \xff.example:80 HTTP/1.1\r\n\r\n", CODE_BAD_HOST, "\\xff.example:80"),
+		CASE("GET http://h.example:0/secret HTTP/1.1\r\nHost: x\r\n\r\n", CODE_BAD_PORT,
+		     "h.example:0"),
+		CASE("GET http://0x7f.1/ HTTP/1.1\r\nHost: x\r\n\r\n", CODE_BAD_HOST, "0x7f.1"),
+		CASE("\5\1\0\5\1\0\3\4a..b\0\120", CODE_BAD_HOST, "a..b:80"),
+		CASE("\5\1\0\5\1\0\3\3a\0b\0\120", CODE_BAD_HOST, "a\\x00b:80"),
+		CASE("\5\1\0\5\1\0\3\3h.x\0\0", CODE_BAD_PORT, "h.x:0"),
+		CASE("\5\1\0\5\1\0\1\300\0\2\1\0\0", CODE_BAD_PORT, "192.0.2.1:0"),
+		CASE("\4\1\0\120\0\0\0\1\0a..b\0", CODE_BAD_HOST, "a..b:80"),
+		CASE("\4\1\0\0\0\0\0\1\0h.x\0", CODE_BAD_PORT, "h.x:0"),
+		CASE("\4\1\0\0\300\0\2\1\0", CODE_BAD_PORT, "192.0.2.1:0"),
+#undef CASE
+	};
+	struct world *w = *state;
+	char reply[4096], sentence[600];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		int fd = dial_port(w->port);
+
+		assert_true(send_all(fd, cases[i].bytes, cases[i].n));
+		assert_true(recv_rest(fd, reply, sizeof(reply)) > 0);
+		close(fd);
+		assert_int_equal(w->ntold, i + 1);
+		assert_int_equal(w->told[i].code, cases[i].code);
+		assert_string_equal(w->told[i].said, cases[i].said);
+		(void)snprintf(sentence, sizeof(sentence), "\r\n\r\nrefused %s (not a valid ",
+			       cases[i].said);
+		if (cases[i].bytes[0] >= 'A')
+			assert_non_null(strstr(reply, sentence));
+	}
+}
+
 static void test_size_of_an_idle_connection(void **state)
 {
 	(void)state;
@@ -588,6 +634,7 @@ int main(void)
 		T(test_recheck_resets_what_is_refused_now),
 		T(test_reset_storm_leaks_nothing),
 		T(test_greeting_without_a_method_is_answered_ff),
+		T(test_what_is_no_target_is_named),
 		cmocka_unit_test(test_size_of_an_idle_connection),
 	};
 

@@ -147,6 +147,10 @@ static void test_format_without_port_or_host(void **state)
 			    "refused a request (not a valid host name)");
 	d.code = CODE_BAD_PORT;
 	assert_string_equal(refusal_format(&t, &d, out), "refused a request (not a valid port)");
+	d.said = "h.example:0";
+	assert_string_equal(refusal_format(&t, &d, out), "refused h.example:0 (not a valid port)");
+	t = target("h.example:80"); /* a target that is one speaks for itself */
+	assert_string_equal(refusal_format(&t, &d, out), "refused h.example:80 (not a valid port)");
 }
 
 /* H-031: what the author of a list wrote is one line of printable text, whatever it was. */
