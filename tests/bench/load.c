@@ -74,6 +74,7 @@ static struct {
 
 static struct {
 	uint64_t ops, started, errors, bytes, lost;
+	uint64_t truncated; /* bodies that ended too early, and cleanly */
 	char first_error[128];
 	uint32_t *us;
 	size_t nus;
@@ -269,6 +270,7 @@ static void do_body(struct slot *s)
 		if (n == 0 && o.mode == REFUSE) {
 			body_done(s);
 		} else if (n <= 0) {
+			st.truncated += n == 0;
 			failed(s, "body: %s", n < 0 ? strerror(errno) : "end");
 		} else if (o.mode != REFUSE && (uint64_t)n > s->left) {
 			failed(s, "body: more than was announced");
@@ -419,10 +421,11 @@ static void report(double secs)
 	qsort(st.us, st.nus, sizeof(*st.us), by_value);
 	(void)printf("{\"ops\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"lost\":%" PRIu64
 		     ",\"seconds\":%.4f,\"per_second\":%.1f,\"mib_per_second\":%.2f,"
-		     "\"p50_us\":%u,\"p99_us\":%u,\"max_us\":%u,\"first_error\":\"%s\"}\n",
+		     "\"truncated\":%" PRIu64
+		     ",\"p50_us\":%u,\"p99_us\":%u,\"max_us\":%u,\"first_error\":\"%s\"}\n",
 		     st.ops, st.errors, st.lost, secs, (double)st.ops / secs,
-		     (double)st.bytes / secs / (1024 * 1024), quantile(50), quantile(99),
-		     quantile(100), st.first_error);
+		     (double)st.bytes / secs / (1024 * 1024), st.truncated, quantile(50),
+		     quantile(99), quantile(100), st.first_error);
 }
 
 static void usage(void) __attribute__((noreturn));
