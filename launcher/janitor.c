@@ -3,9 +3,10 @@
  *
  * Placeholders are in the user's directories and must go when the run ends, also when the
  * supervisor is killed. The janitor is a child of the supervisor outside the sandbox, in a session
- * of its own, with nothing but the placeholders' descriptors. It sleeps on a socket. First comes
- * pid 1's descriptor; the end of the socket means that the supervisor is gone or done. Then it
- * waits for pid 1's end, since removing a mount point takes the mount away, and only then removes.
+ * of its own. It reads a socket. Each placeholder comes before it is made, with the descriptor of
+ * its directory, and again when it is known which one it is; then comes pid 1's descriptor. The end
+ * of the socket means that the supervisor is gone or done. Then it waits for pid 1's end, since
+ * removing a mount point takes the mount away, and only then removes.
  *
  * The supervisor waits for that, so it must be quick. A file system that discards blocks as they
  * become free (ext4 without a journal, mounted with "discard") takes three milliseconds for each
@@ -17,9 +18,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -38,20 +42,53 @@ static void await_end(int pidfd)
 		;
 }
 
-/* Reads until the end of the socket; keeps the descriptor that comes. */
-static int await_sign(int sock)
+/** struct notice - one message; without a name it is about pid 1 */
+struct notice {
+	dev_t dev;
+	ino_t ino;
+	bool file;
+	char content[8], name[NAME_MAX + 1];
+};
+
+/* A placeholder that has been made is the one that was announced last. */
+static void take_note(struct protect *what, const struct notice *n, int dir)
+{
+	struct placeholder *last = what->nmade ? &what->made[what->nmade - 1] : NULL;
+
+	if (last && n->ino && last->ino == 0 && strcmp(last->name, n->name) == 0) {
+		last->dev = n->dev;
+		last->ino = n->ino;
+		cleanup_close(&dir);
+		return;
+	}
+	what->made = xreallocarray(what->made, what->nmade + 1, sizeof(*what->made));
+	what->made[what->nmade++] = (struct placeholder){
+		.dir = dir,
+		.name = xstrdup(n->name),
+		.content = n->file ? xstrdup(n->content) : NULL,
+		.dev = n->dev,
+		.ino = n->ino,
+	};
+}
+
+/* Reads until the end of the socket. Return: pid 1's descriptor, or -1 if none came. */
+static int await_sign(int sock, struct protect *what)
 {
 	int pidfd = -1;
 
 	for (;;) {
-		char byte;
+		struct notice n = { 0 };
 		int fd;
-		size_t n;
-		ssize_t got = fd_recv(sock, &byte, 1, &fd, 1, &n);
+		size_t nfds;
+		ssize_t got = fd_recv(sock, &n, sizeof(n), &fd, 1, &nfds);
 
-		if (got <= 0)
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got != sizeof(n))
 			return pidfd;
-		if (n == 1) {
+		if (nfds == 1 && n.name[0]) {
+			take_note(what, &n, fd);
+		} else if (nfds == 1) {
 			cleanup_close(&pidfd);
 			pidfd = fd;
 		}
@@ -83,10 +120,11 @@ static void remove_all(const struct protect *what)
 }
 
 /* Should: outlive the supervisor. Mustn't: keep its terminal, its signals or its descriptors. */
-static void run(const struct protect *what, int sock) __attribute__((noreturn));
+static void run(int sock) __attribute__((noreturn));
 
-static void run(const struct protect *what, int sock)
+static void run(int sock)
 {
+	struct protect what = { 0 };
 	sigset_t all;
 	int pidfd;
 
@@ -97,53 +135,55 @@ static void run(const struct protect *what, int sock)
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		(void)close(fd);
-	pidfd = await_sign(sock);
+	pidfd = await_sign(sock, &what);
 	if (pidfd >= 0)
 		await_end(pidfd);
-	remove_all(what);
+	remove_all(&what);
 	_exit(0);
 }
 
-/* Closes everything but the socket and the placeholders' directories. */
-static int keep_only(const struct protect *what, int sock)
+/* Return: 0, or -1 with errno. */
+static int start(struct janitor *j)
 {
-	CLEANUP_FREE int *keep = xcalloc(what->ndirs + 1, sizeof(*keep));
-	size_t n = 0;
-
-	keep[n++] = sock;
-	for (size_t i = 0; i < what->ndirs; i++)
-		keep[n++] = what->dirs[i];
-	return closefds_except(keep, n, NULL);
-}
-
-int janitor_start(const struct protect *what, struct janitor *out, struct error *err)
-{
-	int pair[2];
+	int pair[2], saved;
 	pid_t pid;
 
-	*out = (struct janitor){ .sock = -1 };
-	if (what->nmade == 0)
-		return 0;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return error_set(err, errno, "cannot make a socket pair");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
 	pid = fork();
+	saved = errno;
 	if (pid == 0) {
-		if (keep_only(what, pair[1]))
+		if (closefds_except(&pair[1], 1, NULL))
 			_exit(1);
-		run(what, pair[1]);
+		run(pair[1]);
 	}
 	(void)close(pair[1]);
 	if (pid < 0) {
 		(void)close(pair[0]);
-		return error_set(err, errno, "cannot fork");
+		errno = saved;
+		return -1;
 	}
-	*out = (struct janitor){ .pid = pid, .sock = pair[0] };
+	*j = (struct janitor){ .pid = pid, .sock = pair[0] };
 	return 0;
+}
+
+int janitor_tell(void *arg, const struct placeholder *m)
+{
+	struct janitor *j = arg;
+	struct notice n = { .dev = m->dev, .ino = m->ino, .file = m->content };
+
+	if (j->pid == 0 && start(j) < 0)
+		return -1;
+	(void)snprintf(n.name, sizeof(n.name), "%s", m->name);
+	(void)snprintf(n.content, sizeof(n.content), "%s", m->content ? m->content : "");
+	return fd_send(j->sock, &n, sizeof(n), &m->dir, 1);
 }
 
 int janitor_watch(const struct janitor *j, int pidfd, struct error *err)
 {
-	if (j->sock >= 0 && fd_send(j->sock, "p", 1, &pidfd, 1) < 0)
+	const struct notice n = { 0 };
+
+	if (j->sock >= 0 && fd_send(j->sock, &n, sizeof(n), &pidfd, 1) < 0)
 		return error_set(err, errno, "cannot reach the janitor");
 	return 0;
 }

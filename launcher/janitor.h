@@ -23,13 +23,12 @@ struct janitor {
 };
 
 /**
- * janitor_start() - fork it
- * @what: the placeholders to remove
+ * janitor_tell() - what it has to remove, before it is made and again when it has been
+ * @arg: struct janitor; the process is forked when it is first told something
  *
- * To be called before the namespaces are made, so that no moment is uncovered. Return: 0, or -1
- * with @err.
+ * A protect_watch's @tell. To be called before the namespaces are made. Return: 0, or -1 with errno.
  */
-int janitor_start(const struct protect *what, struct janitor *out, struct error *err);
+int janitor_tell(void *arg, const struct placeholder *m);
 
 /** janitor_watch() - tell it whose end to wait for: pid 1. 0, or -1 with @err. */
 int janitor_watch(const struct janitor *j, int pidfd, struct error *err);

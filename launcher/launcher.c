@@ -163,10 +163,10 @@ static int start(struct launcher *l, const struct launcher_plan *plan,
 		 struct netns_listener *listeners, size_t *n, struct error *err)
 {
 	struct ends child = { -1, -1, -1 };
-	int rc = closefds_fill_stdio(err) || protect_prepare(plan, &l->protect, err) ||
-		 proof_open(&l->proof, plan, err) || janitor_start(&l->protect, &l->janitor, err) ||
-		 open_channels(l, &child, err) || spawn(l, plan, &child, err) ||
-		 janitor_watch(&l->janitor, l->pidfd, err);
+	const struct protect_watch watch = { janitor_tell, &l->janitor };
+	int rc = closefds_fill_stdio(err) || protect_prepare(plan, &watch, &l->protect, err) ||
+		 proof_open(&l->proof, plan, err) || open_channels(l, &child, err) ||
+		 spawn(l, plan, &child, err) || janitor_watch(&l->janitor, l->pidfd, err);
 
 	close_ends(&child);
 	if (rc)

@@ -33,6 +33,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -210,10 +211,26 @@ static int make_file(int dir, const char *name, const char *content)
 	return fd_write_all(fd, content, strlen(content)) < 0 ? unmake(dir, name, 0) : 0;
 }
 
+/* Whoever tidies up if we are killed must know of it first. Return: 0, or -1 with errno. */
+static int tell(const struct protect *p, int dir, const char *name, const char *content,
+		const struct stat *st)
+{
+	struct placeholder m = {
+		.dir = dir,
+		.name = (char *)(uintptr_t)name,
+		.content = content,
+		.dev = st ? st->st_dev : 0,
+		.ino = st ? st->st_ino : 0,
+	};
+
+	return p->watch ? p->watch->tell(p->watch->arg, &m) : 0;
+}
+
 /* Keeps in mind what is to be removed; @st of what we made, NULL of what we found. */
 static void remember(struct protect *p, int dir, const char *name, const char *content,
 		     const struct stat *st)
 {
+	(void)tell(p, dir, name, content, st);
 	p->made = xreallocarray(p->made, p->nmade + 1, sizeof(*p->made));
 	p->made[p->nmade++] = (struct placeholder){
 		.dir = dir,
@@ -234,7 +251,7 @@ static int settle(struct protect *p, int dir, const char *name, const char *cont
 			remember(p, dir, name, content, NULL);
 		return 0;
 	}
-	if (errno != ENOENT)
+	if (errno != ENOENT || tell(p, dir, name, content, NULL) < 0)
 		return -1;
 	if ((content ? make_file(dir, name, content) : make_dir(dir, name)) < 0)
 		return errno == EEXIST ? 0 : -1;
@@ -491,6 +508,8 @@ static int walk_make(struct walk *w, int dir, const char *name)
 {
 	struct stat st;
 
+	if (tell(w->p, dir, name, NULL, NULL) < 0)
+		return -1;
 	if (mkdirat(dir, name, OWN_DIR) < 0)
 		return errno == EEXIST ? 0 : -1;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -827,9 +846,10 @@ static int prepare(struct protect *p, const struct launcher_plan *plan, const st
 	return protect_ours(p, plan, homes, err);
 }
 
-int protect_prepare(const struct launcher_plan *plan, struct protect *out, struct error *err)
+int protect_prepare(const struct launcher_plan *plan, const struct protect_watch *watch,
+		    struct protect *out, struct error *err)
 {
-	struct protect p = { 0 };
+	struct protect p = { .watch = watch };
 	struct homes homes;
 	int rc;
 
@@ -841,6 +861,7 @@ int protect_prepare(const struct launcher_plan *plan, struct protect *out, struc
 		protect_clear(&p);
 		return -1;
 	}
+	p.watch = NULL;
 	*out = p;
 	return 0;
 }

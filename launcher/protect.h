@@ -39,12 +39,23 @@ struct protect_root {
 };
 
 /**
+ * struct protect_watch - somebody who is told of every placeholder before it is made, and after it
+ * @tell: @m has no @ino before it is made; the copy is the callee's to make. 0, or -1 with errno,
+ *        and then it is not made
+ */
+struct protect_watch {
+	int (*tell)(void *arg, const struct placeholder *m);
+	void *arg;
+};
+
+/**
  * struct protect - what is to be read-only, and what was made for that
  * @paths, @npaths: canonical but for the last component, which may be a symbolic link
  * @first_denied: from this one on they are --deny-write's and our own, which no grant lifts
  * @roots, @nroots: the writable roots; nothing else may be granted for writing (mountplan.c)
  * @made, @nmade: the placeholders
  * @dirs, @ndirs: the directories they are in, each under a shared lock
+ * @watch: not owned, while protect_prepare() runs; NULL afterwards
  */
 struct protect {
 	char **paths;
@@ -56,18 +67,21 @@ struct protect {
 	size_t nmade;
 	int *dirs;
 	size_t ndirs;
+	const struct protect_watch *watch;
 };
 
 /**
  * protect_prepare() - find what must be protected and make what is missing
  * @plan: its writable roots (the workspace, --write), --deny-write and private paths
+ * @watch: may be NULL
  * @out: cleared by protect_clear()
  *
  * Called outside, before the namespaces are made. A name is left out where this user could not
  * make it: the command could not either. A file of ours that cannot be protected is an error.
  * Return: 0, or -1 with @err and nothing left behind.
  */
-int protect_prepare(const struct launcher_plan *plan, struct protect *out, struct error *err);
+int protect_prepare(const struct launcher_plan *plan, const struct protect_watch *watch,
+		    struct protect *out, struct error *err);
 
 /**
  * protect_remove() - remove the placeholders that no other run needs

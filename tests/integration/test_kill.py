@@ -1,6 +1,11 @@
 #!/usr/bin/python3
-"""SIGKILL of any one of our processes leaves no process, mount, socket or file behind."""
+"""SIGKILL of any one of our processes, at any moment, leaves no process, mount, socket or file behind.
+
+Moments: while everything runs; and, by faultrun, at the calls by which a run is made and ended:
+every one with SBX_KILL_SECONDS=0, else as many as there is time for, spread evenly.
+"""
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -10,7 +15,11 @@ import time
 import unittest
 
 SBX_NET = os.environ.get("SBX_NET", "sbx-net")
+FAULTRUN = os.environ.get("FAULTRUN", "faultrun")
 LIMIT = 20
+SECONDS = float(os.environ.get("SBX_KILL_SECONDS", "40"))
+ROLES = ("supervisor", "helper", "init", "command")
+NOBODY = 65534
 
 
 def children(pid):
@@ -131,6 +140,101 @@ class Kill(unittest.TestCase):
 
     def test_command(self):
         self.assertEqual(self.kill_one("command"), 128 + signal.SIGKILL)
+
+
+class Moments(Kill):
+    """The same with the kill at a call: of any process of ours, at any call of any other."""
+
+    # What Kill shows need not be shown again.
+    test_supervisor = test_pid_1 = test_janitor = test_command = None
+
+    def setUp(self):
+        super().setUp()
+        self.log = os.path.join(self.top, "log")
+        self.asker = os.path.join(self.top, "asker")
+        with open(self.asker, "w") as f:
+            f.write("#!/bin/sh\nexec sleep 5\n")
+        os.chmod(self.asker, 0o755)
+        with open(self.log, "w"):
+            pass
+
+    def own(self, uid):
+        for d, _, files in os.walk(self.top):
+            for path in [d] + [os.path.join(d, name) for name in files]:
+                os.chown(path, uid, uid)
+
+    def traced(self, uid, *what):
+        env = {"PATH": os.environ["PATH"], "HOME": self.home, "XDG_RUNTIME_DIR": self.runtime}
+        who = dict(user=uid, group=uid, extra_groups=[]) if uid else {}
+        # Its end is the end of all that hold its output: the command, and what it has started.
+        return subprocess.run([FAULTRUN, self.log, *what, "--", SBX_NET, "run", "--no-config", "--ask",
+                               "exec:" + self.asker, "--", "sh", "-c", "sleep 0.02; echo done"],
+                              cwd=self.work, env=env, stdin=subprocess.DEVNULL, text=True,
+                              capture_output=True, timeout=LIMIT, check=False, **who)
+
+    def moments(self, uid):
+        """Every call of a whole run, end included, as (role, ordinal, call)."""
+        p = self.traced(uid, "list")
+        self.assertEqual((p.returncode, p.stdout), (0, "done\n"), p.stderr)
+        seen, found = dict.fromkeys(ROLES, 0), []
+        with open(self.log) as f:
+            for line in f:
+                role, call = line.split()
+                if role in seen:
+                    seen[role] += 1
+                    found.append((role, seen[role], call))
+        self.assertTrue(all(seen[role] for role in ROLES), seen)
+        return found
+
+    def ours(self):
+        """Processes of this test's runs: HOME is its own, and everybody has it."""
+        mark, found = ("HOME=" + self.home).encode(), []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/environ" % pid, "rb") as f:
+                    if mark in f.read().split(b"\0") and start_of(int(pid)):
+                        found.append(pid)
+            except OSError:
+                pass
+        return found
+
+    def kill_at(self, uid, victim, moment, before):
+        p = self.traced(uid, "kill", victim, moment[0], str(moment[1]))
+        with open(self.log) as f:
+            hit = "hit" in f.read()
+        self.wait_for(lambda: not self.ours())
+        state = self.home + "/.local"
+        left = [x for x in self.snapshot() if not x.startswith(state) and x not in before]
+        for path in reversed(left):
+            (os.rmdir if os.path.isdir(path) else os.unlink)(path)
+        self.assertEqual(left, [])
+        self.assertEqual(mounts(self.top), [])
+        if p.stdout:  # it ran to its end, and whoever died was not needed any more
+            self.assertEqual(p.stdout, "done\n")
+        elif hit:
+            self.assertNotEqual(p.returncode, 0)
+        return hit
+
+    def test_any_process_at_any_moment(self):
+        rng = random.Random(int(os.environ.get("SBX_KILL_SEED", "1")))
+        plan = []
+        for uid in (0, NOBODY):
+            self.own(uid)
+            plan += [(uid, victim, moment) for moment in self.moments(uid) for victim in ROLES]
+        before = self.snapshot()
+        rng.shuffle(plan)
+        # First of all: between making something and knowing of it.
+        plan.sort(key=lambda x: not (x[1] == x[2][0] and x[2][2] in ("mkdirat", "utimensat")))
+        end, hits, done = time.monotonic() + SECONDS, 0, 0
+        for uid, victim, moment in plan:
+            if SECONDS and time.monotonic() > end:
+                break
+            self.own(uid)
+            with self.subTest(uid=uid, victim=victim, at="%s %d %s" % moment):
+                hits += self.kill_at(uid, victim, moment, before)
+            done += 1
+        print("killed %d times in %d runs of %d" % (hits, done, len(plan)))
+        self.assertGreater(hits, 20)
 
 
 if __name__ == "__main__":

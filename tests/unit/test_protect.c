@@ -56,7 +56,7 @@ static void prepare(struct protect *p)
 	struct launcher_plan plan = workspace();
 	struct error err;
 
-	if (protect_prepare(&plan, p, &err))
+	if (protect_prepare(&plan, NULL, p, &err))
 		fail_msg("%s", err.msg);
 }
 
@@ -127,7 +127,7 @@ static void test_home_is_held_where_it_is_writable(void **state)
 	finish(&p);
 	assert_int_equal(entries(), 0);
 	plan.fs = FS_STRICT; /* nothing is writable: nothing is held */
-	assert_int_equal(protect_prepare(&plan, &p, &err), 0);
+	assert_int_equal(protect_prepare(&plan, NULL, &p, &err), 0);
 	assert_int_equal(entries(), 0);
 	finish(&p);
 	write_file("README", "");
@@ -167,7 +167,7 @@ static int protect_own_path(const char *path, struct protect *p, struct error *e
 	struct launcher_plan plan = workspace();
 
 	plan.private_paths = (struct path_list){ paths, 1 };
-	return protect_prepare(&plan, p, err);
+	return protect_prepare(&plan, NULL, p, err);
 }
 
 /* A file of ours by way of links: each link, and what it leads to; or nothing starts. */
@@ -272,7 +272,7 @@ static void test_a_dangling_link_stops_the_start(void **state)
 
 	(void)state;
 	assert_int_equal(symlink("nowhere", ".claude"), 0);
-	assert_int_equal(protect_prepare(&plan, &p, &err), -1);
+	assert_int_equal(protect_prepare(&plan, NULL, &p, &err), -1);
 	assert_non_null(strstr(err.msg, ".claude"));
 	assert_false(exists(".sbx-net")); /* and nothing stays behind */
 	assert_int_equal(unlink(".claude"), 0);
@@ -302,7 +302,7 @@ static void test_denied_paths_come_last_and_may_be_missing(void **state)
 
 	(void)state;
 	plan.deny_write = (struct path_list){ denied, 1 };
-	assert_int_equal(protect_prepare(&plan, &p, &err), 0);
+	assert_int_equal(protect_prepare(&plan, NULL, &p, &err), 0);
 	assert_true(lists(&p, "a/b")); /* the lowest directory that is missing */
 	finish(&p);
 	assert_false(exists("a"));
