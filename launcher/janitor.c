@@ -46,7 +46,7 @@ static void await_end(int pidfd)
 struct notice {
 	dev_t dev;
 	ino_t ino;
-	bool file;
+	bool file, absent;
 	char content[8], name[NAME_MAX + 1];
 };
 
@@ -68,6 +68,7 @@ static void take_note(struct protect *what, const struct notice *n, int dir)
 		.content = n->file ? xstrdup(n->content) : NULL,
 		.dev = n->dev,
 		.ino = n->ino,
+		.absent = n->absent,
 	};
 }
 
@@ -170,7 +171,7 @@ static int start(struct janitor *j)
 int janitor_tell(void *arg, const struct placeholder *m)
 {
 	struct janitor *j = arg;
-	struct notice n = { .dev = m->dev, .ino = m->ino, .file = m->content };
+	struct notice n = { .dev = m->dev, .ino = m->ino, .file = m->content, .absent = m->absent };
 
 	if (j->pid == 0 && start(j) < 0)
 		return -1;

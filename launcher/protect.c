@@ -213,7 +213,7 @@ static int make_file(int dir, const char *name, const char *content)
 
 /* Whoever tidies up if we are killed must know of it first. Return: 0, or -1 with errno. */
 static int tell(const struct protect *p, int dir, const char *name, const char *content,
-		const struct stat *st)
+		const struct stat *st, bool absent)
 {
 	struct placeholder m = {
 		.dir = dir,
@@ -221,6 +221,7 @@ static int tell(const struct protect *p, int dir, const char *name, const char *
 		.content = content,
 		.dev = st ? st->st_dev : 0,
 		.ino = st ? st->st_ino : 0,
+		.absent = absent,
 	};
 
 	return p->watch ? p->watch->tell(p->watch->arg, &m) : 0;
@@ -230,7 +231,7 @@ static int tell(const struct protect *p, int dir, const char *name, const char *
 static void remember(struct protect *p, int dir, const char *name, const char *content,
 		     const struct stat *st)
 {
-	(void)tell(p, dir, name, content, st);
+	(void)tell(p, dir, name, content, st, false);
 	p->made = xreallocarray(p->made, p->nmade + 1, sizeof(*p->made));
 	p->made[p->nmade++] = (struct placeholder){
 		.dir = dir,
@@ -251,7 +252,7 @@ static int settle(struct protect *p, int dir, const char *name, const char *cont
 			remember(p, dir, name, content, NULL);
 		return 0;
 	}
-	if (errno != ENOENT || tell(p, dir, name, content, NULL) < 0)
+	if (errno != ENOENT || tell(p, dir, name, content, NULL, true) < 0)
 		return -1;
 	if ((content ? make_file(dir, name, content) : make_dir(dir, name)) < 0)
 		return errno == EEXIST ? 0 : -1;
@@ -508,7 +509,7 @@ static int walk_make(struct walk *w, int dir, const char *name)
 {
 	struct stat st;
 
-	if (tell(w->p, dir, name, NULL, NULL) < 0)
+	if (tell(w->p, dir, name, NULL, NULL, true) < 0)
 		return -1;
 	if (mkdirat(dir, name, OWN_DIR) < 0)
 		return errno == EEXIST ? 0 : -1;
@@ -875,6 +876,31 @@ static bool is_made(const struct placeholder *m)
 	       S_ISDIR(st.st_mode) && st.st_dev == m->dev && st.st_ino == m->ino;
 }
 
+/* A umask may have taken some of the bits that we asked for. */
+static bool is_within(mode_t mode, mode_t asked)
+{
+	return (mode | asked) == asked;
+}
+
+/*
+ * We were killed while we made it: a directory without its time, a file without its content. What
+ * was not there a moment before, and has our modes and nothing in it, is nobody else's.
+ */
+static bool is_half_made(const struct placeholder *m)
+{
+	struct stat st;
+	mode_t mode;
+
+	if (!m->absent || m->ino || fstatat(m->dir, m->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    st.st_uid != geteuid())
+		return false;
+	mode = st.st_mode & 07777;
+	if (m->content)
+		return S_ISREG(st.st_mode) && is_within(mode, PLACEHOLDER_MODE) && st.st_size == 0;
+	return S_ISDIR(st.st_mode) &&
+	       (is_within(mode, PLACEHOLDER_DIR) || is_within(mode, OWN_DIR));
+}
+
 /* The command may have taken the permissions of the directory away. Return: whether it had. */
 static bool take_permission(int dir, struct stat *was)
 {
@@ -887,7 +913,7 @@ static void remove_one(const struct placeholder *m)
 	struct stat was;
 	bool taken = take_permission(m->dir, &was);
 
-	if (is_made(m) || is_placeholder(m->dir, m->name, m->content))
+	if (is_made(m) || is_placeholder(m->dir, m->name, m->content) || is_half_made(m))
 		(void)unlinkat(m->dir, m->name, m->content ? 0 : AT_REMOVEDIR);
 	if (taken)
 		(void)fchmod(m->dir, was.st_mode & 07777);

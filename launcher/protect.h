@@ -22,6 +22,7 @@
  * @name: its name
  * @content: what the file holds, NULL for a directory
  * @dev, @ino: what we made ourselves; 0 if it was found
+ * @absent: it was not there yet when this was told; with no @ino it may be half made
  */
 struct placeholder {
 	int dir;
@@ -29,6 +30,7 @@ struct placeholder {
 	const char *content;
 	dev_t dev;
 	ino_t ino;
+	bool absent;
 };
 
 /** struct protect_root - a writable root: its canonical path, and what it is */

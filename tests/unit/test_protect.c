@@ -396,7 +396,7 @@ static void test_a_hard_link_stops_the_start(void **state)
 	(void)state;
 	write_file(".envrc", "x");
 	assert_int_equal(link(".envrc", "other"), 0);
-	assert_int_equal(protect_prepare(&plan, &p, &err), -1);
+	assert_int_equal(protect_prepare(&plan, NULL, &p, &err), -1);
 	assert_non_null(strstr(err.msg, ".envrc has another name"));
 	assert_false(exists(".claude")); /* nor does anything stay */
 	assert_int_equal(unlink("other"), 0);
