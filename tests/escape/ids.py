@@ -82,7 +82,6 @@ REASONS = {
     "K-05": "a fact: X-029 shows it",
     "K-06": "a fact: no decision is made on a notification",
     "K-08": "a fact: a call without the kernel reaches nothing outside",
-    "K-09": "a fact: what would work for the command is refused: C-02, N-024, N-011, X-015",
     "C-12": "fails by design: the manual page says so",
     "C-20": "fails by design: the manual page says so",
 }

@@ -44,6 +44,27 @@ TOOLS = [
     ("C-06", "python3", "python3 -c 'from multiprocessing import shared_memory as s\n"
      "m = s.SharedMemory(create=True, size=4096); m.buf[0] = 1; m.close(); m.unlink()\n"
      "print(\"works\")'"),
+    # forkserver listens on a unix socket, which is refused; the other two ways work.
+    ("C-05", "python3", "cat >m.py <<'E'\nimport multiprocessing as m\n"
+     "def f(x): return x * 2\n"
+     "if __name__ == '__main__':\n"
+     " for way in ('spawn', 'fork'):\n"
+     "  with m.get_context(way).Pool(2) as p: assert p.map(f, [1, 2]) == [2, 4]\n"
+     " print('works')\nE\npython3 m.py"),
+    ("C-09", "python3", "python3 -c 'import socket\n"
+     "try: s = socket.socket(2, 1, 262)\n"
+     "except OSError: s = socket.socket()\n"
+     "s.bind((\"127.0.0.1\", 0)); s.listen(); socket.create_connection(s.getsockname())\n"
+     "print(\"works\")'"),
+    ("C-09", "go", "printf 'package main\\nimport \"net\"\\nfunc main() { l, e := net.Listen(\"tcp\","
+     " \"127.0.0.1:0\"); if e != nil { panic(e) }; l.Close(); println(\"works\") }\\n' >m.go &&"
+     " go run m.go 2>&1"),
+    ("C-11", "python3", "python3 -c 'import os\n"
+     "f = os.memfd_create(\"x\", 8); os.write(f, b\"x\"); print(\"works\")'"),
+    ("C-07", "npm", "mkdir dep app && echo '{\"name\":\"dep\",\"version\":\"1.0.0\"}' >dep/package.json &&"
+     " echo '{\"name\":\"app\",\"version\":\"1.0.0\"}' >app/package.json && cd app &&"
+     " npm install --offline --no-audit --no-fund --cache ../cache --install-links ../dep"
+     " >log 2>&1 && test -f node_modules/dep/package.json && echo works || tail -3 log"),
     ("C-07", "git", "git init -q r && cd r && git config user.email a@example.com &&"
      " git config user.name a; echo x >f && git add f &&"
      " git -c user.email=a@example.com -c user.name=a commit -qm x && git clone -q . ../c &&"

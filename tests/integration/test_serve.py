@@ -520,6 +520,25 @@ class Confinement(ServeCase):
             self.assertNotIn("control.sock", done.stdout)
             self.assertIn("control.sock", self.w.run(look, env=env).stdout)
 
+    def test_descriptors_sent_to_the_proxy_are_dropped(self):  # U-011
+        def held(server):
+            return len(os.listdir("/proc/%d/fd" % server.pid))
+
+        with self.serve(ALLOW) as server:
+            self.stats()
+            before = held(server)
+            code = ("import socket, sys\n"
+                    "null = open('/dev/null')\n"
+                    "for i in range(20):\n"
+                    " s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
+                    " socket.send_fds(s, [b'CONNECT evil.example:443 HTTP/1.1\\r\\n'\n"
+                    "  b'Host: evil.example:443\\r\\n\\r\\n'], [null.fileno()] * 50)\n"
+                    " print(s.recv(12)); s.close()\n")
+            done = self.w.run(["/usr/bin/python3", "-c", code, self.path("proxy.sock")])
+            self.assertEqual(done.stdout, "b'HTTP/1.1 403'\n" * 20, done.stderr)
+            self.stats()
+            self.assertLessEqual(held(server), before + 2)
+
     def test_server_is_confined(self):
         with self.serve(ALLOW) as server:
             self.stats()  # it answers when all is done

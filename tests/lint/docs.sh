@@ -53,6 +53,9 @@ check_claims() {
 			n=$((n + 1))
 		done < <(grep -oE '\btest_[a-z0-9_]+' <<<"${where##*\`}")
 	done < <(sed -nE 's/^\| [A-Z][0-9]+ \|.*\| (.*) \|$/\1/p' "$root/$1" | tr ';' '\n')
+	while read -r name; do
+		fail "$1: two claims are $name"
+	done < <(sed -nE 's/^\| ([A-Z][0-9]+) \|.*/\1/p' "$root/$1" | sort | uniq -d)
 	[ $n -gt 20 ] || fail "$1 names $n tests only"
 }
 check_claims docs/threat-model.md
