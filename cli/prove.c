@@ -46,11 +46,15 @@ static bool choose_address(const struct policy *policy, const char *const *v, si
 	return false;
 }
 
-/* The first that is captured where each port has a listener of its own. */
+/*
+ * The first that is captured where each port has a listener of its own, and where a refusal is a
+ * reset: on the port of ssh it is an answer.
+ */
 static uint16_t choose_port(const struct netns_plan *net)
 {
 	for (size_t i = 0; i < net->nports; i++) {
-		bool taken = net->ports[i] == DNS_PORT || net->ports[i] == NETNS_PROXY_PORT;
+		bool taken = net->ports[i] == DNS_PORT || net->ports[i] == NETNS_PROXY_PORT ||
+			     net->ports[i] == PROXY_SSH_PORT;
 
 		for (size_t k = 0; k < net->nforwards; k++)
 			taken |= net->forwards[k] == net->ports[i];

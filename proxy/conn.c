@@ -69,7 +69,6 @@
 #include "proxy/snicheck.h"
 #include "proxy/socks4.h"
 
-#define SSH_PORT      22
 #define RESET_TICK_MS 20
 #define DISCARD_MAX   (1024 * 1024) /* bytes read from a client that was refused */
 
@@ -503,7 +502,7 @@ static void answer(struct conn *c, const struct decision *d, int error)
 		conn_last_words(c, socks, SOCKS4_REPLY_SIZE, word);
 		break;
 	case PROTO_RAW:
-		if (c->target.port != SSH_PORT) {
+		if (c->target.port != PROXY_SSH_PORT) {
 			conn_reset(c, word);
 			break;
 		}

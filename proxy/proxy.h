@@ -16,6 +16,8 @@
 #include "policy/policy.h"
 #include "policy/target.h"
 
+#define PROXY_SSH_PORT 22 /* a refused captured connection is told why there, not reset */
+
 struct event_base;
 struct limits;
 struct resolver;
