@@ -3,30 +3,30 @@
 
 scripts/NAME.sh runs inside the sandbox and succeeds only if what it fetched is right. Its head
 says what it needs, which host it talks to, and in which modes it is expected to work. Modes:
-"proxy" (the variables that sbx-net sets), "capture" (the same with those variables unset), and
-"refused" (both again without permission: the client must fail, and no query or connection may
-leave). A client that is not installed, or a mode that this sbx-net does not have yet, is shown as
+"proxy" (the variables that sbx-net sets, and --no-capture, so that nothing else can be the way),
+"capture" (those variables unset), and "refused" (both again without permission: the client must
+fail, and no query or connection may leave). What a head says not to work is tried, too. A client that is not installed, or a mode that this sbx-net does not have yet, is shown as
 such; any other difference from what the script's head says is a failure.
 
     SBX_NET=... run.py [NAME]...
+    run.py --table              the table that the heads promise, as the README must have it
+    run.py --update             put it there
+
+Since every client that is installed must do what its head says, that table is the result of a run
+that passed. Where all tests must run, only the clients marked "where: installed" may be missing.
 """
-import base64
 import glob
-import gzip
 import hashlib
-import io
-import json
 import os
 import re
 import shutil
 import sys
-import tarfile
 import time
-import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 from origins import BIG, pattern  # noqa: E402
+from packages import image, openpgp_key, packages  # noqa: E402
 from world import PATH, World, must_run, v4  # noqa: E402
 
 VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy",
@@ -34,65 +34,6 @@ VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_prox
              "FTP_PROXY", "ftp_proxy", "GRPC_PROXY", "grpc_proxy", "npm_config_proxy",
              "npm_config_https_proxy", "CARGO_HTTP_PROXY", "PIP_PROXY")
 NOT_HERE = 78  # exit status of a script: this version of the client cannot do it in this mode
-
-
-def put(path, data):
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "wb") as f:
-        f.write(data if isinstance(data, bytes) else data.encode())
-
-
-def tarball(files):
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz") as tar:
-        for name, text in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(text)
-            tar.addfile(info, io.BytesIO(text.encode()))
-    return out.getvalue()
-
-
-def packages(tree):
-    """A package "sbx-hello" for apt, pip, npm and cargo, as plain files."""
-    deb = b"not really a package\n"
-    index = ("Package: sbx-hello\nVersion: 1.0\nArchitecture: all\nMaintainer: t <t@good.example>\n"
-             "Filename: ./sbx-hello_1.0_all.deb\nSize: %d\nSHA256: %s\nDescription: hello\n\n" % (
-                 len(deb), hashlib.sha256(deb).hexdigest()))
-    put(tree + "/apt/sbx-hello_1.0_all.deb", deb)
-    put(tree + "/apt/Packages", index)
-    put(tree + "/apt/Packages.gz", gzip.compress(index.encode()))
-
-    wheel = io.BytesIO()
-    with zipfile.ZipFile(wheel, "w") as z:
-        meta = "sbx_hello-1.0.dist-info/"
-        z.writestr("sbx_hello.py", "x = 1\n")
-        z.writestr(meta + "METADATA", "Metadata-Version: 2.1\nName: sbx-hello\nVersion: 1.0\n")
-        z.writestr(meta + "WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        z.writestr(meta + "RECORD", "")
-    name = "sbx_hello-1.0-py3-none-any.whl"
-    put(tree + "/simple/sbx-hello/" + name, wheel.getvalue())
-    put(tree + "/simple/sbx-hello/index.html", '<a href="%s#sha256=%s">%s</a>' % (
-        name, hashlib.sha256(wheel.getvalue()).hexdigest(), name))
-
-    tgz = tarball({"package/package.json": json.dumps({"name": "sbx-hello", "version": "1.0.0",
-                                                       "main": "index.js"}),
-                   "package/index.js": "module.exports = 'hello';\n"})
-    put(tree + "/npm/sbx-hello.tgz", tgz)
-    put(tree + "/npm/sbx-hello", json.dumps({
-        "name": "sbx-hello", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {
-            "name": "sbx-hello", "version": "1.0.0", "main": "index.js", "dist": {
-                "tarball": "https://pkg.example/tree/npm/sbx-hello.tgz",
-                "integrity": "sha512-" + base64.b64encode(hashlib.sha512(tgz).digest()).decode(),
-                "shasum": hashlib.sha1(tgz).hexdigest()}}}}))
-
-    crate = tarball({"sbx-hello-1.0.0/Cargo.toml": '[package]\nname = "sbx-hello"\n'
-                                                   'version = "1.0.0"\nedition = "2021"\n',
-                     "sbx-hello-1.0.0/src/lib.rs": "pub fn hello() {}\n"})
-    put(tree + "/cargo/config.json", '{"dl": "https://pkg.example/tree/cargo/dl/{crate}.crate"}')
-    put(tree + "/cargo/sb/x-/sbx-hello", json.dumps({
-        "name": "sbx-hello", "vers": "1.0.0", "deps": [], "features": {}, "yanked": False,
-        "cksum": hashlib.sha256(crate).hexdigest()}) + "\n")
-    put(tree + "/cargo/dl/sbx-hello.crate", crate)
 
 
 def find(tool):
@@ -108,6 +49,7 @@ class Client:
         with open(path, encoding="utf-8") as f:
             self.head = dict(re.findall(r"^# (\w+): (.*)$", f.read(), re.M))
         self.title, self.host = self.head["client"], self.head["host"]
+        self.optional = self.head.get("where") == "installed"
         self.missing = [t for t in self.head["needs"].split() if not find(t)]
 
 
@@ -121,10 +63,14 @@ class Runner:
         self.capture = self.w.has("--no-capture")
         self.commit = self.w.git_repo()
         packages(self.w.path("tree"))
+        self.layer = image(self.w.path("tree"))
         os.mkdir(self.w.path("scripts"))
         wanted = {t for c in clients if not c.missing for t in c.head["needs"].split()}
         if "psql" in wanted:
             self.postgres()
+        self.key = openpgp_key(self.w.path("tree"), self.w.path("gnupg")) if "gpg" in wanted else ""
+        if "mysql" in wanted:
+            self.mariadb()
         if "redis-cli" in wanted:
             self.server(["redis-server", "--bind", v4(63), "--port", "6379", "--save", "",
                          "--protected-mode", "no", "--dir", self.w.path("www")], 0)
@@ -151,6 +97,15 @@ class Runner:
                      "-c", "unix_socket_directories=", "-c", "fsync=off"], 103)
         w.wait_port(v4(54), 5432, 10)
 
+    def mariadb(self):
+        w, data = self.w, self.w.path("mariadb")
+        os.mkdir(data, 0o700)
+        os.chown(data, 103, 103)
+        self.server(["mariadbd", "--no-defaults", "--datadir=" + data, "--skip-grant-tables",
+                     "--bind-address=" + v4(55), "--socket=" + data + "/s", "--pid-file=" + data +
+                     "/p", "--innodb-buffer-pool-size=8M", "--innodb-fast-shutdown=2"], 103)
+        w.wait_port(v4(55), 3306, 20)
+
     def run(self, client, mode, allow):
         w = self.w
         self.serial += 1
@@ -159,16 +114,22 @@ class Runner:
         os.chown(out, w.uid, w.uid)
         values = {"CA": w.ca, "OUT": out, "MODE": mode, "COMMIT": self.commit, "SBX_BIN": w.sbx,
                   "BIG_SHA": hashlib.sha256(pattern(BIG)).hexdigest(),
-                  "BIG_FILE": w.path("www", "big.bin"), "REPO": w.path("git", "repo.git"),
+                  "IMAGE_LAYER": self.layer, "KEY": self.key, "BIG_FILE": w.path("www", "big.bin"), "REPO": w.path("git", "repo.git"),
                   "SSH_CONFIG": os.path.join(w.home, "ssh", "config")}
         options = [x for n, v in values.items() for x in ("--env", "%s=%s" % (n, v))]
+        options += client.head.get("options", "").split()
         command = ["sh", w.path("scripts", client.name + ".sh")]
         if mode == "capture":
             command = ["env", *(x for n in VARIABLES for x in ("-u", n)), *command]
         start = time.monotonic()
+        if mode == "proxy":
+            options.append("--no-capture")
         done = w.sbx_run((["-a", client.host] if allow else ["-a", "nothing.example"]) + options,
                          command, timeout=90)
         done.seconds = time.monotonic() - start
+        if os.environ.get("SBX_CLIENTS_VERBOSE"):
+            print("%s %s %s: exit %d, %.1f s" % (client.name, mode, "allowed" if allow else "refused",
+                                                 done.returncode, done.seconds), file=sys.stderr)
         shutil.rmtree(out, ignore_errors=True)
         if done.returncode in (64, 125):  # the client never ran: that is no refusal
             raise SystemExit("sbx-net did not start: " + done.stderr)
@@ -185,10 +146,12 @@ class Runner:
             return "-"
         if mode == "capture" and not self.capture:
             return "not yet"
-        if expected.startswith("no"):
-            return expected
         done = self.run(client, mode, True)
         if done.returncode == NOT_HERE:
+            return expected
+        if expected.startswith("no"):
+            if done.returncode == 0:
+                self.fail(client, mode, "works, though its head says otherwise", done)
             return expected
         if done.returncode:
             self.fail(client, mode, "does not work", done)
@@ -223,32 +186,62 @@ class Runner:
     def table(self):
         rows = []
         for c in self.clients:
-            print("%s ..." % c.name, file=sys.stderr, flush=True)
+            start = time.monotonic()
             rows.append((c.title, self.works(c, "proxy"), self.works(c, "capture"),
                          self.refused(c)))
-        head = ("client", "proxy variables", "capture only", "refused when not allowed")
-        return "\n".join("| %s |" % " | ".join(r) for r in [head, ("---",) * 4] + rows)
+            print("%-16s %5.1f s" % (c.name, time.monotonic() - start), file=sys.stderr, flush=True)
+        return markdown(rows)
+
+
+README = os.path.join(HERE, "..", "..", "README.md")
+BEGIN, END = "<!-- clients: made by tests/clients/run.py -->\n", "<!-- clients end -->\n"
+
+
+def markdown(rows):
+    head = ("client", "proxy variables", "capture only", "refused when not allowed")
+    return "".join("| %s |\n" % " | ".join(r) for r in [head, ("---",) * 4] + rows)
+
+
+def promised(clients):
+    """The table for the README, by the heads."""
+    return markdown([(c.title + (" *" if c.optional else ""), c.head["proxy"], c.head["capture"],
+                      "yes") for c in sorted(clients, key=lambda c: c.title.lower())])
+
+
+def update(table):
+    with open(README, encoding="utf-8") as f:
+        before, _, rest = f.read().partition(BEGIN)
+    with open(README, "w", encoding="utf-8") as f:
+        f.write(before + BEGIN + table + END + rest.partition(END)[2])
 
 
 def main():
     names = sys.argv[1:]
     clients = [Client(p) for p in sorted(glob.glob(os.path.join(HERE, "scripts", "*.sh")))]
+    if names == ["--table"]:
+        print(promised(clients), end="")
+        return 0
+    if names == ["--update"]:
+        update(promised(clients))
+        return 0
     clients = [c for c in clients if not names or c.name in names]
     runner = Runner(clients)
     try:
         table = runner.table()
     finally:
         runner.w.close()
-    print(table)
+    print(table, end="")
     if os.environ.get("SBX_CLIENTS_TABLE"):
-        put(os.path.abspath(os.environ["SBX_CLIENTS_TABLE"]), table + "\n")
+        with open(os.environ["SBX_CLIENTS_TABLE"], "w", encoding="utf-8") as f:
+            f.write(table)
     for failure in runner.failures:
         print("FAIL: " + failure, file=sys.stderr)
-    missing = sorted({t for c in clients for t in c.missing})
-    if missing:
-        print("not installed: " + " ".join(missing), file=sys.stderr)
-        if must_run() and {"curl", "wget", "git", "ssh", "python3"} & set(missing):
-            return 1
+    missing = [c for c in clients if c.missing]
+    for c in missing:
+        print("SKIPPED: %s: not installed: %s" % (c.name, " ".join(c.missing)), file=sys.stderr)
+    if must_run() and not all(c.optional for c in missing):
+        print("SBX_TESTS_MUST_RUN=1: a skip is a failure", file=sys.stderr)
+        return 1
     return 1 if runner.failures else 0
 
 

@@ -542,5 +542,81 @@ class LocalPorts(CaptureCase):
                 self.assertIn(done.returncode, (64, 125))
 
 
+class OwnNames(CaptureCase):
+    """Names that mean this machine lead to the command's own servers, and never to the host's."""
+
+    SCRIPT = """/usr/bin/python3 -c '
+import http.server, os, sys
+class H(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"inside\\n")
+    def log_message(self, *a): pass
+s = http.server.HTTPServer(("0.0.0.0", 8080), H)
+if os.fork():
+    sys.exit()
+for fd in (0, 1, 2):
+    os.close(fd)
+s.serve_forever()'
+for n in "$@"; do curl -sS -m 10 "http://$n:8080/" 2>&1 || true; done
+"""
+    TARGETS = ["localhost", "127.0.0.1", "testhost", "hosts-lo.example"]
+
+    def fetch(self, options, names, unset=False):
+        prefix = ["env", *(x for v in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
+                           for x in ("-u", v))] if unset else []
+        done = self.w.sbx_run(options, [*prefix, "sh", "-c", self.SCRIPT, "sh", *names])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.splitlines(), done.stderr
+
+    def test_looked_up_they_are_the_commands_own(self):
+        own = os.uname().nodename
+        for options, names in (([], [*self.TARGETS, own]), (["-a", "*"], [*self.TARGETS, own]),
+                               (["--no-capture"], self.TARGETS)):
+            with self.subTest(options):
+                o = self.w.oracle()
+                got, err = self.fetch(options, names, unset=True)
+                self.assertEqual(got, ["inside"] * len(names), err)
+                self.assertNotIn("refused", err)
+                self.assertQuiet(o)
+
+    def test_through_the_proxy_they_are_refused(self):
+        """NO_PROXY has localhost and no more: an entry hides what lies below it, too."""
+        for options, code in (([], "not on the allow list"), (["-a", "*"], "")):
+            with self.subTest(options):
+                o = self.w.oracle()
+                got, err = self.fetch(options, self.TARGETS)
+                self.assertEqual(got[:2], ["inside"] * 2, err)  # localhost
+                self.assertNotIn("inside", got[2:])
+                for name in self.TARGETS[2:]:
+                    self.assertIn("refused %s:8080 (%s" % (name, code), err)
+                self.assertEqual(o.accepts(), [])
+                self.assertEqual(o.queries(), [])
+
+    def test_the_host_stays_closed(self):
+        """Also by a client that heeds no NO_PROXY, and where nothing listens inside."""
+        names = [*self.TARGETS, os.uname().nodename]
+        for unset in ("", "env -u http_proxy -u HTTP_PROXY -u all_proxy -u ALL_PROXY "):
+            o = self.w.oracle()
+            done = self.w.sbx_run(["-q", "-a", "*"], ["sh", "-c", "".join(
+                "%scurl -sS -m 10 --noproxy x http://%s:%d/ 2>&1; " % (unset, n, port)
+                for n in names for port in (8080, 3000))])
+            self.assertNotIn("hello", done.stdout)
+            self.assertEqual(o.accepts(), [])
+        # the twin: the host's servers are there
+        with self.w.connect("127.0.0.1", 8080, ns=self.w.host) as s:
+            s.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            self.assertIn(b"hello from host", s.recv(4096) + s.recv(4096))
+
+    def test_hosts_file_names_elsewhere_follow_the_policy(self):
+        got, err = self.fetch(["-a", "hosts-good.example"], ["hosts-good.example"])
+        self.assertEqual(got, ["hello from net hosts-good.example:8080"], err)
+        o = self.w.oracle()
+        got, err = self.fetch([], ["hosts-good.example"])
+        self.assertIn("refused hosts-good.example:8080 (not on the allow list)", err)
+        self.assertQuiet(o)
+
+
 if __name__ == "__main__":
     main()

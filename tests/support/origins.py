@@ -188,10 +188,11 @@ def tree_file(sock, req, root):
         path = os.path.join(path, "index.html")
     if not os.path.isfile(path):
         return reply(sock, "no such file\n", "404 Not Found")
-    kinds = {".html": "text/html", ".json": "application/json"}
+    kinds = {".html": "text/html", ".json": "application/json", "manifests":
+             "application/vnd.docker.distribution.manifest.v2+json"}
+    kind = os.path.splitext(path)[1] or os.path.basename(os.path.dirname(path))
     with open(path, "rb") as f:
-        reply(sock, f.read(), ctype=kinds.get(os.path.splitext(path)[1],
-                                              "application/octet-stream"),
+        reply(sock, f.read(), ctype=kinds.get(kind, "application/octet-stream"),
               head=req.method == "HEAD")
 
 
@@ -260,6 +261,10 @@ def serve_http(sock, cid, info, opts):
             return None
         elif path.startswith("/tree/"):
             tree_file(sock, Request(raw.replace(b" /tree/", b" /", 1)), opts.tree)
+        elif path.startswith(("/v2/", "/pks/")):  # an image registry, a keyserver
+            tree_file(sock, req, opts.tree)
+            if req.version == "HTTP/1.0":
+                break  # dirmngr reads to the end
         elif path.startswith("/slow/"):
             time.sleep(float(path[6:]))
             reply(sock, "slow\n")

@@ -83,6 +83,7 @@ NAMES = {
     "pkg.example": [v4(40)],
     "pg.example": [v4(54)],
     "redis.example": [v4(63)],
+    "mysql.example": [v4(55)],
     "mail.example": [v4(1)],
     "later.example": ["51.15.20.1"],  # not an address of anything, until a test adds it
     "127.0.0.1.ip.example": ["127.0.0.1"],

@@ -136,6 +136,29 @@ static void test_twins(void **state)
 	searchlist_free(s);
 }
 
+static bool same(const struct searchlist *s, const char *a, const char *b)
+{
+	struct hostname x = { .len = (uint8_t)strlen(a) }, y = { .len = (uint8_t)strlen(b) };
+
+	memcpy(x.s, a, x.len);
+	memcpy(y.s, b, y.len);
+	return searchlist_is_same(s, &x, &y);
+}
+
+static void test_same_with_a_suffix(void **state)
+{
+	struct searchlist *s = with("search corp.test b.corp.test\n");
+
+	(void)state;
+	assert_true(same(s, "vm", "vm") && same(s, "vm.corp.test", "vm"));
+	assert_true(same(s, "vm", "vm.b.corp.test"));
+	assert_false(same(s, "vm2", "vm") || same(s, "xvm.corp.test", "vm"));
+	assert_false(same(s, "corp.test", "vm") || same(s, "vm.other.test", "vm"));
+	assert_false(same(s, "vm.corp.test", "") || same(s, "corp.test", ""));
+	assert_false(same(s, "vm.corp.test", "vm.b.corp.test"));
+	searchlist_free(s);
+}
+
 static void test_no_file(void **state)
 {
 	struct searchlist *s = searchlist_new("/nonexistent/resolv.conf");
@@ -155,6 +178,7 @@ int main(void)
 		cmocka_unit_test(test_guesses_of_a_resolver_with_many_dots),
 		cmocka_unit_test(test_base_is_what_was_meant),
 		cmocka_unit_test(test_twins),
+		cmocka_unit_test(test_same_with_a_suffix),
 		cmocka_unit_test(test_no_file),
 	};
 

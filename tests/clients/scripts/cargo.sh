@@ -4,6 +4,7 @@
 # host: pkg.example
 # proxy: yes
 # capture: yes
+# where: installed
 set -eu
 cd "$OUT" && mkdir src && echo 'fn main() {}' >src/main.rs
 cat >Cargo.toml <<'EOF'

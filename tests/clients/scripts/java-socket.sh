@@ -4,6 +4,7 @@
 # host: good.example
 # proxy: no: knows no HTTP proxy
 # capture: yes
+# where: installed
 set -eu
 cat >"$OUT/Raw.java" <<'EOF'
 import java.net.Socket;

@@ -4,6 +4,7 @@
 # host: good.example
 # proxy: yes, by JAVA_TOOL_OPTIONS
 # capture: yes
+# where: installed
 set -eu
 cat >"$OUT/Get.java" <<'EOF'
 import java.io.InputStream;

@@ -4,6 +4,7 @@
 # host: pkg.example
 # proxy: yes
 # capture: yes
+# where: installed
 set -eu
 cd "$OUT" && echo '{"name": "t", "version": "1.0.0"}' >package.json
 npm install --silent --no-audit --no-fund --cafile "$CA" --fetch-retries 0 \
