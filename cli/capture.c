@@ -194,6 +194,7 @@ static bool sort_local(const struct addr *v, size_t n, struct stub_local *out)
 /*
  * The machine's own name, and what its hosts file puts on loopback, mean the sandbox inside: a
  * program that looks up its own name wants its own server. The machine's is never opened by it.
+ * Resolvers may try the name with the suffixes of the search list first.
  */
 static bool is_local(struct capture *c, const struct hostname *name, struct stub_local *out)
 {
@@ -210,7 +211,7 @@ static bool is_local(struct capture *c, const struct hostname *name, struct stub
 		*out = found;
 		return true;
 	}
-	if (!c->self.len || !hostname_equal(name, &c->self))
+	if (!c->self.len || !searchlist_is_same(c->search, name, &c->self))
 		return false;
 	*out = (struct stub_local){ .v4 = loopback };
 	return true;

@@ -134,6 +134,23 @@ bool searchlist_is_expansion(const struct searchlist *s, const struct hostname *
 	return false;
 }
 
+static bool is_longer(const struct searchlist *s, const struct hostname *name,
+		      const struct hostname *base)
+{
+	for (size_t i = 0; i < s->nsuffix; i++) {
+		if (base->len && base_length(name, &s->suffix[i]) == base->len &&
+		    memcmp(name->s, base->s, base->len) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool searchlist_is_same(const struct searchlist *s, const struct hostname *name,
+			const struct hostname *base)
+{
+	return hostname_equal(name, base) || is_longer(s, name, base) || is_longer(s, base, name);
+}
+
 static bool has_suffix(const struct searchlist *s, const struct hostname *name)
 {
 	for (size_t i = 0; i < s->nsuffix; i++) {

@@ -24,6 +24,10 @@ struct searchlist *searchlist_new(const char *resolv_conf);
 /** searchlist_free() - NULL is allowed. */
 void searchlist_free(struct searchlist *s);
 
+/** searchlist_is_same() - whether @name is @base, or one is the other with a suffix behind it. */
+bool searchlist_is_same(const struct searchlist *s, const struct hostname *name,
+			const struct hostname *base);
+
 /**
  * enum searchlist_kind - what a question is
  */
