@@ -53,6 +53,10 @@ def resolve(name):
     except OSError:
         return None
 
+def timed_resolve(name):
+    start = time.monotonic()
+    return [resolve(name), time.monotonic() - start]
+
 def query(name, ident, qtype=1):
     return struct.pack(">HHHHHH", ident, 0x100, 1, 0, 0, 0) + b"".join(
         bytes([len(x)]) + x.encode() for x in name.split(".")) + b"\0" + struct.pack(
@@ -205,14 +209,29 @@ def names(first, last, form):
                 sample[form % i] = socket.inet_ntoa(a[-4:])
     return [len(seen), failed, sample]
 
+held = []
+def hold(addr, port, n):
+    # connections that say half a question and nothing more
+    for i in range(n):
+        s = socket.socket(family(addr))
+        s.settimeout(5)
+        try:
+            s.connect((addr, port))
+            s.sendall(b"\0\x20half")
+        except OSError:
+            s.close()
+            continue
+        held.append(s)
+    return len(held)
+
 def wait(path):
     import os
     open(path, "w").close()
     while os.path.exists(path):
         time.sleep(0.02)
 
-calls = {f.__name__: f for f in (fetch, resolve, ask, bind_tcp, bind_udp, race, udp, raw, flood,
-                                 names, wait)}
+calls = {f.__name__: f for f in (fetch, resolve, timed_resolve, ask, bind_tcp, bind_udp, race, udp, raw, flood,
+                                 names, wait, hold)}
 out = []
 for name, args in json.load(sys.stdin):
     out.append(calls[name](*[out[a["of"]] if isinstance(a, dict) else a for a in args]))
@@ -363,14 +382,21 @@ class AnyIP(WorldCase):
         self.assertEqual([x for x in o.queries() if x[1] != "good.example"], [])
 
     def test_refusals_are_quick(self):
-        """Printed, not asserted: the issue asks for less than 50 ms."""
-        got = self.probe(GOOD, *[("fetch", a, p) for a in (v4(66), v6(0x66), "198.18.5.5")
-                                 for p in (80, 443, 5432, 31337)])
-        for said, seconds in got:
-            self.assertIn(said, ("ECONNRESET", "ECONNREFUSED", "EPIPE"))
-            self.assertLess(seconds, 5)  # an answer, not a time-out
-        worst = max(s for _, s in got)
-        print("slowest of %d refusals: %.1f ms" % (len(got), worst * 1000))
+        """Less than 50 ms, by each way; the best of three, since the machine may be busy."""
+        targets = [("fetch", a, p) for a in (v4(66), v6(0x66), "198.18.5.5")
+                   for p in (80, 443, 5432, 31337)]
+        targets += [("timed_resolve", n) for n in ("evil.example", "a.b.evil.test", "evil")]
+        o = self.w.oracle()
+        got = self.probe(GOOD, *targets * 3)
+        for i, target in enumerate(targets):
+            tries = got[i::len(targets)]
+            for said, _ in tries:
+                self.assertIn(said, ("ECONNRESET", "ECONNREFUSED", "EPIPE", None), target)
+            self.assertLess(min(s for _, s in tries), 0.05, target)
+        times = sorted(s for _, s in got)
+        print("%d refusals: median %.2f ms, slowest %.1f ms" % (
+            len(got), times[len(times) // 2] * 1000, times[-1] * 1000))
+        self.assertQuiet(o)
 
     # ---- names
 
@@ -452,6 +478,53 @@ class AnyIP(WorldCase):
         for said, _ in got:
             self.assertIn(said, ("ECONNRESET", "EPIPE"))
         self.assertQuiet(o)
+
+    def test_two_runs_side_by_side(self):
+        """Each has its own loopback, names and list, while the other runs."""
+        mark = [os.path.join(self.w.ws, "side%d" % i) for i in range(2)]
+        hosts = ("good.example", "v4only.example")
+        o = self.w.oracle()
+        procs = []
+        for i in range(2):
+            mine, other = hosts[i], hosts[1 - i]
+            calls = [("bind_tcp", "127.0.0.1", 8080 + i), ("bind_tcp", "0.0.0.0", 8090 + i),
+                     ("ask", mine), ("wait", mark[i]),
+                     ("fetch", "127.0.0.1", 8080 + i), ("fetch", "127.0.0.1", 8081 - i),
+                     ("fetch", "127.0.0.1", 8091 - i), ("fetch", HOST4, 8091 - i),
+                     ("resolve", mine), ("fetch", of(8), 80), ("ask", other), ("fetch", v4(3), 80)]
+            proc = self.w.popen(self.w.sbx_argv(["-q", "-a", mine],
+                                                ["/usr/bin/python3", "-c", PROBE]),
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            proc.stdin.write(json.dumps([[c[0], list(c[1:])] for c in calls]).encode())
+            proc.stdin.close()
+            procs.append(proc)
+        end = time.monotonic() + 30
+        while not all(map(os.path.exists, mark)) and time.monotonic() < end:
+            time.sleep(0.02)
+        for m in mark:  # both stand now
+            os.unlink(m)
+        for proc in procs:
+            got = json.loads(proc.stdout.read())
+            proc.stdout.close()
+            self.assertEqual(proc.wait(20), 0)
+            self.assertEqual(got[:2] + [got[4][0]], ["bound", "bound", "own"])
+            for said, _ in got[5:8] + got[11:]:
+                self.assertIn(said, ("ECONNREFUSED", "ECONNRESET", "EPIPE"))
+            self.assertEqual(got[2][1], got[8])  # perhaps the same number in both runs
+            self.assertIn("hello from net", got[9][0])
+            self.assertEqual(got[10][0], 3)
+        self.assertLessEqual({a for a, _ in o.accepts()}, {v4(1), v6(1), v4(3)})
+        self.assertEqual({x for _, x in o.queries()}, set(hosts))
+
+    def test_dns_over_tcp_held_open(self):
+        """More connections to the name server than it keeps, mute or slow; others are answered."""
+        o = self.w.oracle()
+        got = self.probe([*GOOD], ("hold", "8.8.4.4", 53, 200), ("ask", "good.example"),
+                         ("resolve", "good.example"), ("fetch", of(2), 80))
+        self.assertGreater(got[0], 64)
+        self.assertEqual(got[1][0], 0)
+        self.assertIn("hello", got[3][0])
+        self.assertLessEqual({x for _, x in o.queries()}, {"good.example"})
 
     # ---- first calls
 
