@@ -163,7 +163,7 @@ ssize_t conn_fill(struct conn *c, size_t max)
 		max = in->cap - in->len;
 	assert(max > 0);
 	do
-		n = recv(client->fd, in->p + in->len, max, 0);
+		n = side_recv(client, in->p + in->len, max, 0);
 	while (n < 0 && errno == EINTR);
 	if (n > 0)
 		in->len += (uint32_t)n;
@@ -458,7 +458,7 @@ static void reply_run(struct conn *c)
 		return;
 	}
 	while (client->readable && c->discarded < DISCARD_MAX) {
-		n = recv(client->fd, p->scratch, sizeof(p->scratch), 0);
+		n = side_recv(client, p->scratch, sizeof(p->scratch), 0);
 		if (n < 0 && errno == EAGAIN) {
 			client->readable = false;
 		} else if (n <= 0) {
@@ -718,12 +718,15 @@ void conn_join(struct session *s, int client, int server)
 	conn_run(c);
 }
 
-void conn_start(struct session *s, int fd, enum listener_kind kind, const struct target *fixed)
+void conn_start(struct session *s, int fd, bool local, enum listener_kind kind,
+		const struct target *fixed)
 {
 	struct proxy *p = s->proxy;
 	struct conn *c = conn_new(s);
 
 	side_take(&c->t.side[CLIENT], p->base, fd, client_cb, c);
+	if (local)
+		side_set_local(&c->t.side[CLIENT]);
 	if (kind == LISTENER_PROXY)
 		timer_start(c, p->head_timeout);
 	else

@@ -108,8 +108,14 @@ struct conn {
 	struct addr addr;
 };
 
-/** conn_start() - a client was accepted; @fd is taken over. @fixed: for LISTENER_FORWARD. */
-void conn_start(struct session *s, int fd, enum listener_kind kind, const struct target *fixed);
+/**
+ * conn_start() - a client was accepted
+ * @fd: taken over
+ * @local: it is a unix socket
+ * @fixed: for LISTENER_FORWARD
+ */
+void conn_start(struct session *s, int fd, bool local, enum listener_kind kind,
+		const struct target *fixed);
 
 /** conn_join() - a tunnel between two connected sockets, which are taken over. */
 void conn_join(struct session *s, int client, int server);

@@ -288,7 +288,7 @@ static bool move_up(struct conn *c)
 static bool watch(struct forward *f, struct side *client)
 {
 	uint8_t byte;
-	ssize_t n = recv(client->fd, &byte, 1, MSG_PEEK);
+	ssize_t n = side_recv(client, &byte, 1, MSG_PEEK);
 
 	if (n < 0) {
 		client->readable = false;

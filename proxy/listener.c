@@ -158,7 +158,7 @@ static void accept_cb(evutil_socket_t sock, short what, void *arg)
 			(void)close(fd);
 			continue;
 		}
-		conn_start(l->session, fd, l->kind, &l->fixed);
+		conn_start(l->session, fd, l->local, l->kind, &l->fixed);
 	}
 }
 

@@ -79,7 +79,7 @@ enum snicheck_verdict snicheck_look(struct snicheck *s, struct tunnel *t, uint8_
 		memcpy(scratch, w->keep + w->keep_off, have);
 	if (!ended && have < size) {
 		do
-			n = recv(client->fd, scratch + have, size - have, MSG_PEEK);
+			n = side_recv(client, scratch + have, size - have, MSG_PEEK);
 		while (n < 0 && errno == EINTR);
 		ended = n == 0;
 		if (n < 0 && errno == EAGAIN)

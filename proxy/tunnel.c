@@ -16,9 +16,13 @@
  * (Linux keeps the receive queue of a reset socket readable) and after that a reset. A socket
  * that failed in send() has had its error taken, and recv() then says 0: that is why 0 from a
  * broken side is no end.
+ *
+ * A client may be a unix socket (proxy.sock of `serve`). side_recv() then reads with MSG_PEEK and
+ * leaves one byte behind, which is what makes a reset of close(2); so nothing is spliced from there.
  */
 #include "proxy/tunnel.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -60,7 +64,7 @@ void side_take(struct side *s, struct event_base *base, int fd, event_callback_f
 {
 	s->fd = fd;
 	s->readable = s->writable = true;
-	s->watched = s->armed = s->broken = false;
+	s->watched = s->armed = s->broken = s->local = s->held = false;
 	s->tls = NULL;
 	event_assign(&s->ev, base, fd, EV_READ | EV_PERSIST | EV_ET, cb, arg);
 }
@@ -80,12 +84,65 @@ bool side_open(struct side *s, struct event_base *base, int fd, event_callback_f
 
 void side_wrap(struct side *s, struct tls *tls)
 {
+	assert(!s->local); /* TLS is spoken to upstreams */
 	s->tls = tls;
 	s->readable = true; /* something may wait in there that the socket will not tell of */
 }
 
+void side_set_local(struct side *s)
+{
+	s->local = true;
+}
+
+/* With MSG_PEEK, or to take what was looked at before: the byte that was left, and @n behind it. */
+static ssize_t recv_behind(const struct side *s, void *p, size_t n, int flags)
+{
+	char left;
+	struct iovec iov[2] = { { &left, s->held }, { p, n } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	ssize_t got = recvmsg(s->fd, &msg, flags);
+
+	return got <= 0 ? got : got - s->held;
+}
+
+static bool has_ended(const struct side *s)
+{
+	struct pollfd pfd = { .fd = s->fd, .events = POLLRDHUP };
+
+	return poll(&pfd, 1, 0) == 1 && (pfd.revents & (POLLRDHUP | POLLHUP));
+}
+
+static ssize_t local_recv(struct side *s, void *p, size_t n, int flags)
+{
+	bool ended = false;
+	ssize_t got;
+
+	for (;;) {
+		got = recv_behind(s, p, n, MSG_PEEK);
+		if (got < 0 || (got == 0 && !s->held))
+			return got;
+		if (got > 0)
+			break;
+		if (ended)
+			return 0;
+		if (!has_ended(s)) {
+			errno = EAGAIN;
+			return -1;
+		}
+		ended = true; /* what came before the end is to be seen now */
+	}
+	if (flags & MSG_PEEK)
+		return got;
+	if (s->held || got > 1)
+		(void)recv_behind(s, p, (size_t)got - 1, 0);
+	s->held = true;
+	return got;
+}
+
 ssize_t side_recv(struct side *s, void *p, size_t n, int flags)
 {
+	if (s->local)
+		return local_recv(s, p, n, flags);
 	if (!s->tls)
 		return recv(s->fd, p, n, flags);
 	return flags & MSG_PEEK ? tls_peek(s->tls, p, n) : tls_recv(s->tls, p, n);
@@ -138,6 +195,7 @@ void side_want_write(struct side *s)
 void side_close(struct side *s, bool reset)
 {
 	const struct linger rst = { .l_onoff = 1, .l_linger = 0 };
+	char last;
 
 	if (s->fd < 0)
 		return;
@@ -148,6 +206,8 @@ void side_close(struct side *s, bool reset)
 	s->tls = NULL;
 	if (reset)
 		(void)setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst));
+	else if (s->held)
+		(void)recv(s->fd, &last, 1, MSG_DONTWAIT);
 	(void)close(s->fd);
 	s->fd = -1;
 	s->readable = s->writable = false;
@@ -316,7 +376,7 @@ static bool move(struct tunnel *t, unsigned i, struct pipepool *pool, uint8_t *s
 	struct side *from = &t->side[i];
 	struct side *to = &t->side[1 - i];
 	struct way *w = &t->way[i];
-	bool plain = !from->tls && !to->tls; /* splice() cannot encrypt */
+	bool plain = !from->tls && !to->tls && !from->local; /* splice() cannot encrypt */
 	size_t moved = 0;
 
 	if (w->shut && !to->broken)

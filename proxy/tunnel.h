@@ -30,12 +30,14 @@ struct tls;
  * @watched: @ev has been added
  * @broken: an error was seen: what was sent to it last may be lost
  * @tls: the bytes go through it, not to the socket as they are; or NULL
+ * @local: a unix socket; @held: the first byte in its receive queue has been read, see side_recv()
  */
 struct side {
 	struct event ev;
 	int fd;
 	bool readable, writable, watched, armed, broken;
 	struct tls *tls;
+	bool local, held;
 };
 
 /**
@@ -101,7 +103,17 @@ bool side_watch(struct side *s);
 /** side_wrap() - the socket speaks TLS: from now on @tls is the side's. */
 void side_wrap(struct side *s, struct tls *tls);
 
-/** side_recv() - as recv() with @flags 0 or MSG_PEEK. */
+/** side_set_local() - it is a unix socket: it is to end in a reset, too, where TCP would. */
+void side_set_local(struct side *s);
+
+/**
+ * side_recv() - recv(2) from a side, whichever it is
+ * @flags: 0 or MSG_PEEK
+ *
+ * A unix socket knows no SO_LINGER; its peer sees ECONNRESET, after all that was sent, when the socket
+ * is closed with something unread (unix_release_sock() in the kernel). So the last byte that was
+ * read stays in the queue until the next is read behind it, or side_close() ends it cleanly.
+ */
 ssize_t side_recv(struct side *s, void *p, size_t n, int flags);
 
 /** side_ready() - note what the event said. */
@@ -110,7 +122,7 @@ void side_ready(struct side *s, short what);
 /** side_want_write() - after a short send: have EV_WRITE reported, from now on. */
 void side_want_write(struct side *s);
 
-/** side_close() - close the socket; with @reset the peer gets an RST, never a clean end. */
+/** side_close() - close the socket; with @reset the peer sees one, never a clean end. */
 void side_close(struct side *s, bool reset);
 
 /** side_has_error() - an error waits to be told, a reset for example; it stays there. */

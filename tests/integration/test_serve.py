@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """sbx-net serve: sessions that do not see each other, its two sockets, reload, drain, activation."""
 import contextlib
+import hashlib
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from origins import AFTER_EOF, EOF_FIRST, RESET, pattern  # noqa: E402
 from serving import BWRAP, UNSHARE, ServeCase, answers, wait_for  # noqa: E402
 from world import BIG, main, need, setup_world, v4, v6  # noqa: E402
 
@@ -147,6 +149,56 @@ class Serve(ServeCase):
                 got = self.talk((head + " HTTP/1.1\r\nHost: good.example\r\n\r\n"
                                  "GET / HTTP/1.0\r\n\r\n").encode(), "proxy.sock")
                 self.assertEqual(got.split()[1], status)
+
+    def test_a_broken_connection_never_looks_whole(self):
+        """A unix socket knows no SO_LINGER, and ends in a reset all the same; data comes first."""
+        script = r"""
+import hashlib, json, socket, sys
+out = []
+for port, path in json.loads(sys.argv[2]):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(20)
+    s.connect(sys.argv[1])
+    head = "Host: good.example\r\n\r\n"
+    if path:
+        s.sendall(("GET http://good.example%s HTTP/1.0\r\n" % path + head).encode())
+    else:
+        s.sendall(("CONNECT good.example:%d HTTP/1.1\r\n" % port + head).encode())
+        got = b""
+        while b"\r\n\r\n" not in got:
+            got += s.recv(1)
+        s.sendall(b"x")
+        if port == AFTER_EOF:
+            s.sendall(b"y" * 3000000)
+            s.shutdown(socket.SHUT_WR)
+    n, end, sha = 0, "end", hashlib.sha256()
+    try:
+        while True:
+            d = s.recv(65536)
+            if not d:
+                break
+            n += len(d)
+            sha.update(d)
+    except OSError as e:
+        end = type(e).__name__
+    out.append([n, end, sha.hexdigest()])
+print(json.dumps(out))
+"""
+        with self.serve(ALLOW):
+            calls = [(RESET, ""), (EOF_FIRST, ""), (AFTER_EOF, ""), (0, "/bytes/300000")]
+            done = self.w.run(["/usr/bin/python3", "-c", script.replace("AFTER_EOF", str(AFTER_EOF)),
+                               self.path("proxy.sock"), json.dumps(calls)])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            reset, eof, after, whole = json.loads(done.stdout)
+        self.assertEqual(reset[:2], [100000, "ConnectionResetError"])
+        self.assertEqual(eof[:2], [4, "end"])
+        # every byte both ways, and a half-close
+        sent = b"x" + b"y" * 3000000
+        line = "%d %s\n" % (len(sent), hashlib.sha256(sent).hexdigest())
+        self.assertEqual(after, [len(line) + BIG, "end", hashlib.sha256(
+            line.encode() + pattern(BIG)).hexdigest()])
+        self.assertGreater(whole[0], 300000)
+        self.assertEqual(whole[1], "end")
 
     # ---- sessions
 

@@ -8,6 +8,99 @@
 
 #define TAIL_SIZE 1000003
 
+/** struct local - a side that is a unix socket, and its peer */
+struct local {
+	struct event_base *base;
+	struct side side;
+	int peer;
+};
+
+static void no_event(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+}
+
+static void local_open(struct local *l)
+{
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+	l->base = event_base_new();
+	l->peer = pair[1];
+	assert_true(side_open(&l->side, l->base, pair[0], no_event, NULL));
+	side_set_local(&l->side);
+}
+
+static void local_close(struct local *l)
+{
+	side_close(&l->side, false);
+	(void)close(l->peer);
+	event_base_free(l->base);
+}
+
+static void local_expect(struct local *l, const char *text, size_t max, int flags)
+{
+	char buf[256];
+
+	assert_int_equal(side_recv(&l->side, buf, max, flags), strlen(text));
+	assert_memory_equal(buf, text, strlen(text));
+}
+
+static void local_expect_nothing(struct local *l)
+{
+	char buf[16];
+
+	assert_int_equal(side_recv(&l->side, buf, sizeof(buf), 0), -1);
+	assert_int_equal(errno, EAGAIN);
+}
+
+static void test_local_side_reads_every_byte_once(void **state)
+{
+	struct local l;
+	char buf[16];
+
+	(void)state;
+	local_open(&l);
+	local_expect_nothing(&l);
+	assert_true(send_all(l.peer, "a", 1));
+	local_expect(&l, "a", 200, MSG_PEEK);
+	local_expect(&l, "a", 200, 0);
+	local_expect_nothing(&l);
+	assert_true(send_all(l.peer, "bcd", 3) && send_all(l.peer, "ef", 2));
+	local_expect(&l, "b", 1, 0);
+	local_expect(&l, "cd", 2, MSG_PEEK);
+	local_expect(&l, "cdef", 200, 0); /* over the border of two sends */
+	local_expect_nothing(&l);
+	assert_true(send_all(l.peer, "g", 1));
+	assert_int_equal(shutdown(l.peer, SHUT_WR), 0);
+	local_expect(&l, "g", 200, 0);
+	assert_int_equal(side_recv(&l.side, buf, sizeof(buf), 0), 0);
+	assert_int_equal(side_recv(&l.side, buf, sizeof(buf), MSG_PEEK), 0);
+	local_close(&l);
+}
+
+static void test_local_side_ends_as_it_is_told(void **state)
+{
+	(void)state;
+	for (int reset = 0; reset < 2; reset++) {
+		struct local l;
+		char buf[16];
+
+		local_open(&l);
+		assert_true(send_all(l.peer, "request", 7));
+		local_expect(&l, "request", 200, 0);
+		assert_true(send_all(l.side.fd, "reply", 5));
+		side_close(&l.side, reset);
+		assert_int_equal(recv(l.peer, buf, sizeof(buf), 0), 5); /* before the end */
+		assert_int_equal(recv(l.peer, buf, sizeof(buf), 0), reset ? -1 : 0);
+		if (reset)
+			assert_int_equal(errno, ECONNRESET);
+		local_close(&l);
+	}
+}
+
 static int setup(void **state)
 {
 	*state = world_start();
@@ -455,6 +548,8 @@ static void test_pump_keeps_no_pipe_and_no_buffer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_local_side_reads_every_byte_once),
+		cmocka_unit_test(test_local_side_ends_as_it_is_told),
 		T(test_tail_arrives_when_the_server_closes_at_once),
 		T(test_tail_arrives_although_the_client_still_sends),
 		T(test_reset_of_the_server_is_a_reset_for_the_client),
