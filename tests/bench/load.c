@@ -369,10 +369,16 @@ static bool anything_open(void)
 	return false;
 }
 
+/* Tunnels that were opened or could not be; one that was lost later has been counted twice. */
+static uint64_t settled(void)
+{
+	return st.ops + st.errors - st.lost;
+}
+
 /* Idle tunnels take no part in "at once": what is being opened does. */
 static bool room_for_more(void)
 {
-	return o.mode != IDLE || st.started - st.ops - st.errors < o.at_once;
+	return o.mode != IDLE || st.started - settled() < o.at_once;
 }
 
 static double run(void)
@@ -386,7 +392,7 @@ static double run(void)
 		for (unsigned i = 0; i < nslots && more_to_start() && room_for_more(); i++)
 			if (slots[i].state == FREE)
 				begin(&slots[i]);
-		if (o.mode == IDLE && st.ops + st.errors >= o.ops_max)
+		if (o.mode == IDLE && settled() >= o.ops_max)
 			break;
 		turn(100);
 		look_for_stalls();
