@@ -11,6 +11,7 @@
 #include "proxy/listener.h"
 #include "proxy/session.h"
 #include "proxy/sockopt.h"
+#include "proxy/upstream.h"
 
 static void sweep(struct proxy *p)
 {
@@ -215,11 +216,13 @@ void session_join(struct session *s, int client, int server)
 
 void session_set_upstream(struct session *s, const struct upstreams *up)
 {
+	const struct upstreams *old = s->cfg.upstream;
 	struct conn *c;
 
 	s->cfg.upstream = up;
 	LIST_FOREACH (c, &s->conns, link)
-		c->rerouted = true;
+		c->rerouted |= !upstream_equal(upstreams_for(old, &c->target),
+					       upstreams_for(up, &c->target));
 }
 
 void session_close_listeners(struct session *s)

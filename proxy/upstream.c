@@ -178,6 +178,17 @@ static struct upstream *copy_of(const struct upstream *up)
 	return copy;
 }
 
+bool upstream_equal(const struct upstream *a, const struct upstream *b)
+{
+	if (!a || !b)
+		return a == b;
+	return a->scheme == b->scheme && a->tls == b->tls && target_equal(&a->at, &b->at) &&
+	       a->user_n == b->user_n && a->password_n == b->password_n &&
+	       memcmp(a->user, b->user, a->user_n) == 0 &&
+	       memcmp(a->password, b->password, a->password_n) == 0 &&
+	       strcmp(a->basic, b->basic) == 0;
+}
+
 struct upstreams *upstreams_one(const struct upstream *up)
 {
 	struct upstreams *u = xcalloc(1, sizeof(*u));

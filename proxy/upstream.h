@@ -56,6 +56,9 @@ int upstream_parse(const char *text, struct upstream *out, struct error *err);
 struct tls_trust;
 struct upstreams;
 
+/** upstream_equal() - the same parent with the same credentials; NULL is no parent. */
+bool upstream_equal(const struct upstream *a, const struct upstream *b);
+
 /** typedef upstream_note_cb - something in the environment is not used; @text has no credential */
 typedef void upstream_note_cb(void *arg, const char *text);
 
