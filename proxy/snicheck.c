@@ -8,8 +8,9 @@
 #include "base/xalloc.h"
 #include "proxy/tls_hello.h"
 
-#define CLIENT		 0
-#define RECORD_HANDSHAKE 0x16
+#define CLIENT	     0
+#define RECORD_FIRST 0x14 /* change_cipher_spec */
+#define RECORD_LAST  0x18 /* heartbeat (RFC 6520) */
 
 struct snicheck {
 	struct tls_hello_scan scan;
@@ -45,13 +46,22 @@ static enum snicheck_verdict judge_hello(const struct snicheck *s, const struct 
 									       : SNICHECK_REFUSE;
 }
 
+/*
+ * Of any type: Go's servers drop a warning (an alert) and then read the ClientHello behind it, which
+ * nobody would look at here. Nothing but a handshake begins a connection (RFC 8446 2).
+ */
+static bool is_record(uint8_t type)
+{
+	return type >= RECORD_FIRST && type <= RECORD_LAST;
+}
+
 enum snicheck_verdict snicheck_judge(struct snicheck *s, const uint8_t *p, size_t n, bool ended)
 {
 	struct tls_hello hello;
 
 	if (n == 0)
 		return ended ? SNICHECK_PASS : SNICHECK_WAIT;
-	if (p[0] != RECORD_HANDSHAKE) /* no TLS that a server of today would answer */
+	if (!is_record(p[0])) /* no TLS that a server of today would answer */
 		return s->strict ? SNICHECK_REFUSE : SNICHECK_PASS;
 	switch (tls_hello_parse(&s->scan, p, n, &hello)) {
 	case PARSE_OK:

@@ -189,6 +189,25 @@ static void test_q086_other_protocols(void **state)
 	assert_int_equal(judge(SNI_NAME, "\26\3\1\0\5\2", 6, false), REFUSE);
 }
 
+/* Servers there are that read it away, and then the ClientHello behind it. */
+static void test_no_record_before_the_hello(void **state)
+{
+	static const char *const before[] = { "\25\3\1\0\2\1\132", "\24\3\3\0\1\1", "\27\3\3\0\1a",
+					      "\30\3\3\0\1a" };
+	static const size_t size[] = { 7, 6, 6, 6 };
+	static struct hello both;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(before); i++) {
+		const struct hello *h = hello_for("evil.test", 9, 0, 16384, 0);
+
+		both.n = 0;
+		put(&both, before[i], size[i]);
+		put(&both, h->p, h->n);
+		expect(&both, REFUSE, REFUSE);
+	}
+}
+
 static void test_an_end_decides(void **state)
 {
 	const struct hello *h = hello_for("good.example", 12, 0, 16384, 0);
@@ -256,6 +275,7 @@ int main(void)
 		cmocka_unit_test(test_q085_odd_names),
 		cmocka_unit_test(test_ech_hides_a_name),
 		cmocka_unit_test(test_q086_other_protocols),
+		cmocka_unit_test(test_no_record_before_the_hello),
 		cmocka_unit_test(test_an_end_decides),
 		cmocka_unit_test(test_new_judges_names_on_443_only),
 		cmocka_unit_test(test_look_takes_nothing),
