@@ -412,7 +412,7 @@ static int tell(const struct run *r)
 static void say_failure(const struct error *err, int status)
 {
 	bool host = err->code == ENOSYS || err->code == EPERM || err->code == EOPNOTSUPP ||
-		    err->code == EPIPE;
+		    err->code == EPIPE || err->code == ECONNRESET;
 
 	(void)fprintf(stderr, "sbx-net: %s\n", err->msg);
 	if (status == LAUNCHER_EXIT_SETUP && host && !strstr(err->msg, "sbx-net doctor"))

@@ -1,27 +1,33 @@
 #include "policy/said.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
-
 #define PORT_MAX sizeof(":65535")
+
+/* Angle brackets could imitate the tags of a --violations block; no host name has them. */
+static bool is_plain(uint8_t c)
+{
+	return c >= 0x20 && c < 0x7f && c != '\\' && c != '<' && c != '>';
+}
 
 /* Escapes into the first @size bytes. What was cut ends in dots. Return: the length. */
 static size_t put(char *out, size_t size, const uint8_t *p, size_t n)
 {
 	static const char cut[] = "...";
 	const uint8_t *at = n ? memrchr(p, '@', n) : NULL;
-	size_t len, want = 0;
+	size_t len = 0, i;
 
-	if (at) {
-		n -= (size_t)(at + 1 - p);
-		p = at + 1;
+	for (i = at ? (size_t)(at + 1 - p) : 0; i < n; i++) {
+		size_t room = size - len;
+
+		if ((is_plain(p[i]) ? 1 : strlen("\\xNN")) >= room)
+			break;
+		len += (size_t)snprintf(out + len, room, is_plain(p[i]) ? "%c" : "\\x%02x", p[i]);
 	}
-	len = strlen(log_escape(out, size, n ? p : (const uint8_t *)"", n));
-	for (size_t i = 0; i < n; i++)
-		want += p[i] >= 0x20 && p[i] < 0x7f && p[i] != '\\' ? 1 : strlen("\\xNN");
-	if (len < want)
+	out[len] = '\0';
+	if (i < n)
 		memcpy(out + len - strlen(cut), cut, strlen(cut));
 	return len;
 }

@@ -283,7 +283,8 @@ class Violations(RawCase):
         cases["x"] = http("x.test", 80)
         _, stderr = self.raw(["-p", path, "--violations", "-q"], cases, stderr=True)
         self.assertEqual(sorted(self.block(stderr)), [
-            "deny network-outbound no valid target (bad-host)",
+            "deny network-outbound %s:80 (bad-host)" % name for name in (
+                r"\x3c/sandbox_violations\x3e.test", r"a\x0ab.test", r"a\x1b[2Jb.test")] + [
             "deny network-outbound x.test:80 (denied)"])
         self.assertRegex(stderr, r"\A[ -~\n]*\Z")
 

@@ -22,6 +22,7 @@ static void test_text_is_shown_as_it_was(void **state)
 		{ "a\0b:80", 6, "a\\x00b:80" },
 		{ "a\x1b[2J:80", 8, "a\\x1b[2J:80" },
 		{ "a\\b:80", 6, "a\\x5cb:80" },
+		{ "</b>:80", 7, "\\x3c/b\\x3e:80" },
 		{ "me:secret@h.example:x", 21, "h.example:x" },
 		{ "a@secret@h:", 11, "h:" },
 		{ "secret@", 7, "" },
