@@ -160,7 +160,7 @@ static void put_addr_remedy(struct line *l, const struct target *t, const struct
 
 	if (d->addr.family != AF_UNSPEC)
 		target_from_addr(&d->addr, t->port, &direct);
-	put(l, "; allow with: --allow ");
+	put(l, "--allow ");
 	put_target(l, &direct);
 }
 
@@ -171,12 +171,12 @@ static void put_remedy(struct line *l, const struct target *t, const struct deci
 		return;
 	case REMEDY_ALLOW:
 	case REMEDY_ONLY:
-		put(l, d->code == CODE_ONLY ? "; allow with: --only " : "; allow with: --allow ");
+		put(l, d->code == CODE_ONLY ? "--only " : "--allow ");
 		put_target(l, t);
 		return;
 	case REMEDY_PRIVATE:
 		if (!target_is_literal(t)) {
-			put(l, "; allow with: --allow-private ");
+			put(l, "--allow-private ");
 			put(l, t->host.s);
 			return;
 		}
@@ -186,6 +186,15 @@ static void put_remedy(struct line *l, const struct target *t, const struct deci
 		put_addr_remedy(l, t, d);
 		return;
 	}
+}
+
+const char *refusal_remedy(const struct target *t, const struct decision *d, char out[REFUSAL_MAX])
+{
+	struct line l = { .out = out };
+
+	put(&l, "");
+	put_remedy(&l, t, d);
+	return out;
 }
 
 const char *refusal_format(const struct target *t, const struct decision *d, char out[REFUSAL_MAX])
@@ -198,6 +207,8 @@ const char *refusal_format(const struct target *t, const struct decision *d, cha
 	else
 		put_target(&l, t);
 	put_reason(&l, t, d);
+	if (phrase[d->code].remedy != REMEDY_NONE)
+		put(&l, "; allow with: ");
 	put_remedy(&l, t, d);
 	return out;
 }

@@ -26,4 +26,14 @@
  */
 const char *refusal_format(const struct target *t, const struct decision *d, char out[REFUSAL_MAX]);
 
+/**
+ * refusal_remedy() - the option that would have allowed it, to be copied; "" if there is none
+ * @out: REFUSAL_MAX bytes
+ *
+ * Not to be looked for in the sentence: that repeats what others wrote, a rule's reason for one.
+ *
+ * Return: @out.
+ */
+const char *refusal_remedy(const struct target *t, const struct decision *d, char out[REFUSAL_MAX]);
+
 #endif

@@ -6,10 +6,15 @@
 
 #define PORT_MAX sizeof(":65535")
 
-/* Angle brackets could imitate the tags of a --violations block; no host name has them. */
+/*
+ * What names and addresses consist of. What the command said stands in sentences, in blocks with
+ * tags, and near lines that are copied into a shell: no blank, quote or bracket of its own ends them,
+ * or goes on as one of ours.
+ */
 static bool is_plain(uint8_t c)
 {
-	return c >= 0x20 && c < 0x7f && c != '\\' && c != '<' && c != '>';
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c && strchr("-._:[]/%", c));
 }
 
 /* Escapes into the first @size bytes. What was cut ends in dots. Return: the length. */

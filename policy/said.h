@@ -12,8 +12,9 @@
 #define SAID_MAX 256 /* bytes, the final zero included */
 
 /**
- * said_text() - "host:port" as it was sent: escaped, and cut where it is long
+ * said_text() - "host:port" as it was sent, and cut where it is long
  *
+ * One word: letters, digits and "-._:[]/%" stand for themselves, every other byte is \xNN.
  * What stands before the last '@' may be a password and is left out.
  */
 void said_text(char out[SAID_MAX], const void *p, size_t n);

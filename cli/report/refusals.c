@@ -10,16 +10,15 @@
 #include "policy/refusal.h"
 
 #define SLOTS	    (REFUSALS_MAX * 2)
-#define LINES_MAX   40		   /* lines as it happens; what comes later is told at the end */
-#define SUMMARY_MAX 12		   /* targets at the end */
-#define ALLOW_WITH  "allow with: " /* policy/refusal.c */
+#define LINES_MAX   40 /* lines as it happens; what comes later is told at the end */
+#define SUMMARY_MAX 12 /* targets at the end */
 
 /* One host:port and reason, or what was said in the place of a host. */
 struct entry {
 	struct target target;
 	enum code code;
 	uint64_t count;
-	char *text;
+	char *text, *remedy;
 	char *said; /* where there is no valid target */
 };
 
@@ -56,6 +55,7 @@ void refusals_free(struct refusals *r)
 		return;
 	for (size_t i = 0; i < r->n; i++) {
 		free(r->v[i].text);
+		free(r->v[i].remedy);
 		free(r->v[i].said);
 	}
 	free(r);
@@ -119,6 +119,7 @@ void refusals_note(struct refusals *r, const struct target *t, const struct deci
 	e = &r->v[r->n++];
 	r->slot[i] = (uint16_t)r->n;
 	*e = (struct entry){ .target = *t, .code = d->code, .count = 1 };
+	e->remedy = xstrdup(refusal_remedy(t, d, text));
 	e->text = xstrdup(refusal_format(t, d, text));
 	e->said = said_of(t, d) ? xstrdup(d->said) : NULL;
 	if ((r->quiet && !r->tell) || r->lines > LINES_MAX)
@@ -165,14 +166,12 @@ static size_t sorted(const struct refusals *r, const struct entry **v)
 /* The options that would have allowed what is listed, in one line to be copied. */
 static void put_remedies(const struct entry *const *v, size_t n, FILE *out)
 {
-	const char *lead = "sbx-net: " ALLOW_WITH;
+	const char *lead = "sbx-net: allow with: ";
 
 	for (size_t i = 0; i < n; i++) {
-		const char *remedy = strstr(v[i]->text, ALLOW_WITH);
-
-		if (!remedy)
+		if (!*v[i]->remedy)
 			continue;
-		(void)fprintf(out, "%s%s", lead, remedy + strlen(ALLOW_WITH));
+		(void)fprintf(out, "%s%s", lead, v[i]->remedy);
 		lead = " ";
 	}
 	if (*lead == ' ')

@@ -57,12 +57,10 @@ static void put_remedies(const struct report *r, FILE *out)
 	bool any = false;
 
 	for (size_t i = 0; i < r->n && !r->row[i]->allow; i++) {
-		const char *remedy = strstr(report_sentence(r->row[i], text), "; allow with: ");
-
-		if (!remedy)
+		if (!*report_remedy(r->row[i], text))
 			continue;
 		(void)fputs(any ? "\n" : "\nTo allow what was refused:\n\n```\n", out);
-		(void)fputs(remedy + strlen("; allow with: "), out);
+		(void)fputs(text, out);
 		any = true;
 	}
 	if (any)
