@@ -72,11 +72,13 @@ static void take_note(struct protect *what, const struct notice *n, int dir)
 	};
 }
 
-/* Reads until the end of the socket. Return: pid 1's descriptor, or -1 if none came. */
-static int await_sign(int sock, struct protect *what)
+/*
+ * Reads until the end of the socket; @pidfd is pid 1's descriptor, or -1 if none came. Return: 0,
+ * or -1 if something may have been missed: the supervisor, if it lives, does the work itself then.
+ */
+static int await_sign(int sock, struct protect *what, int *pidfd)
 {
-	int pidfd = -1;
-
+	*pidfd = -1;
 	for (;;) {
 		struct notice n = { 0 };
 		int fd;
@@ -86,12 +88,12 @@ static int await_sign(int sock, struct protect *what)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got != sizeof(n))
-			return pidfd;
+			return got == 0 ? 0 : -1;
 		if (nfds == 1 && n.name[0]) {
 			take_note(what, &n, fd);
 		} else if (nfds == 1) {
-			cleanup_close(&pidfd);
-			pidfd = fd;
+			cleanup_close(pidfd);
+			*pidfd = fd;
 		}
 	}
 }
@@ -127,7 +129,7 @@ static void run(int sock)
 {
 	struct protect what = { 0 };
 	sigset_t all;
-	int pidfd;
+	int pidfd, rc;
 
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
@@ -136,11 +138,11 @@ static void run(int sock)
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		(void)close(fd);
-	pidfd = await_sign(sock, &what);
+	rc = await_sign(sock, &what, &pidfd);
 	if (pidfd >= 0)
 		await_end(pidfd);
 	remove_all(&what);
-	_exit(0);
+	_exit(rc < 0);
 }
 
 /* Return: 0, or -1 with errno. */
