@@ -17,6 +17,7 @@
 #include "launcher/gitobeys.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -79,12 +80,12 @@ static void add_path(struct search *s, char *path, bool file)
 	s->out->paths[s->out->npaths++] = (struct gitobeys_path){ path, file };
 }
 
-/* Takes @path, if it leads to a file: a directory, or nothing, is no program. */
+/* Takes @path, if it leads to a file, or nobody can tell: a directory, or nothing, is no program. */
 static void add_file(struct search *s, char *path)
 {
 	struct stat st;
 
-	if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+	if (stat(path, &st) < 0 ? errno == EACCES : S_ISREG(st.st_mode))
 		add_path(s, path, true);
 	else
 		free(path);
@@ -171,6 +172,14 @@ static void take_variable(void *arg, const char *section, const char *key, const
 	}
 }
 
+/* Of the user's own files elsewhere some may be root's; nothing inside can change those. */
+static bool is_beneath_root(const struct search *s, const char *file)
+{
+	size_t n = strlen(s->root);
+
+	return strncmp(file, s->root, n) == 0 && file[n] == '/';
+}
+
 /* @worktree: NULL, or receives core.worktree, which the caller frees. */
 static void read_config(struct search *s, const char *file, unsigned depth, char **worktree)
 {
@@ -179,6 +188,8 @@ static void read_config(struct search *s, const char *file, unsigned depth, char
 	size_t n;
 	CLEANUP_FREE char *text = fd < 0 ? NULL : fd_read_file(fd, CONFIG_MAX, &n);
 
+	if (fd < 0 && errno == EACCES && !s->out->unread && is_beneath_root(s, file))
+		s->out->unread = xstrdup(file);
 	if (text)
 		gitconfig_parse(text, n, take_variable, &c);
 	if (worktree)
@@ -243,27 +254,56 @@ static void take_module(struct search *s, const char *git, unsigned depth)
 	find_modules(s, modules, depth + 1);
 }
 
-/* A directory of .git/modules is a submodule's, or the first part of the names of several. */
-static void find_modules(struct search *s, const char *dir, unsigned depth)
+/*
+ * What is in @dir cannot be told, since its permissions were taken or there is too much of it, by an
+ * earlier run perhaps: it is locked as a whole.
+ */
+static void lock_unseen(struct search *s, const char *dir)
+{
+	struct stat st;
+
+	if (lstat(dir, &st) == 0 || errno == EACCES)
+		add_path(s, xstrdup(dir), false);
+}
+
+/* Calls @take for each directory in @dir. */
+static void each_dir(struct search *s, const char *dir, unsigned depth,
+		     void (*take)(struct search *s, const char *sub, unsigned depth))
 {
 	DIR *d = depth < DEPTH_MAX ? opendir(dir) : NULL;
+	bool unseen = !d && (depth >= DEPTH_MAX || (errno != ENOENT && errno != ENOTDIR));
 	struct dirent *e;
 
-	while (d && (e = readdir(d)) && s->dirs < DIRS_MAX) {
+	while (d && !unseen && (e = readdir(d))) {
 		CLEANUP_FREE char *sub = xasprintf("%s/%s", dir, e->d_name);
 		struct stat st;
 
-		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-		    lstat(sub, &st) < 0 || !S_ISDIR(st.st_mode))
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		unseen = lstat(sub, &st) < 0 ? errno == EACCES : s->dirs >= DIRS_MAX;
+		if (unseen || !S_ISDIR(st.st_mode))
 			continue;
 		s->dirs++;
-		if (has(sub, "HEAD") || has(sub, "config"))
-			take_module(s, sub, depth);
-		else
-			find_modules(s, sub, depth + 1);
+		take(s, sub, depth);
 	}
 	if (d)
 		(void)closedir(d);
+	if (unseen)
+		lock_unseen(s, dir);
+}
+
+/* A directory of .git/modules is a submodule's, or the first part of the names of several. */
+static void take_module_or_part(struct search *s, const char *sub, unsigned depth)
+{
+	if (has(sub, "HEAD") || has(sub, "config"))
+		take_module(s, sub, depth);
+	else
+		find_modules(s, sub, depth + 1);
+}
+
+static void find_modules(struct search *s, const char *dir, unsigned depth)
+{
+	each_dir(s, dir, depth, take_module_or_part);
 }
 
 /* The first line of a small file behind @prefix, as an absolute path; NULL if there is none. */
@@ -281,33 +321,16 @@ static char *read_link(const char *dir, const char *name, const char *prefix)
 }
 
 /* "gitdir" in it names the ".git" file of the linked working tree. */
-static void take_worktree(struct search *s, const char *git)
+static void take_worktree(struct search *s, const char *git, unsigned depth)
 {
 	CLEANUP_FREE char *own = xasprintf("%s/config.worktree", git);
 	char *back = read_link(git, "gitdir", "");
 
+	(void)depth;
 	add_dir(s, git, true);
 	read_config(s, own, 0, NULL);
 	if (back)
 		add_file(s, back);
-}
-
-static void find_worktrees(struct search *s, const char *dir)
-{
-	DIR *d = opendir(dir);
-	struct dirent *e;
-
-	while (d && (e = readdir(d)) && s->dirs < DIRS_MAX) {
-		CLEANUP_FREE char *sub = xasprintf("%s/%s", dir, e->d_name);
-		struct stat st;
-
-		if (e->d_name[0] == '.' || lstat(sub, &st) < 0 || !S_ISDIR(st.st_mode))
-			continue;
-		s->dirs++;
-		take_worktree(s, sub);
-	}
-	if (d)
-		(void)closedir(d);
 }
 
 static void read_users_config(struct search *s)
@@ -348,7 +371,7 @@ static void search_repository(struct search *s, const char *git)
 
 	read_git_dir(s, git, NULL);
 	find_modules(s, modules, 0);
-	find_worktrees(s, worktrees);
+	each_dir(s, worktrees, 0, take_worktree);
 }
 
 void gitobeys_find(const char *root, char *const *homes, size_t nhomes, struct gitobeys *out)
@@ -377,5 +400,6 @@ void gitobeys_clear(struct gitobeys *g)
 	for (size_t i = 0; i < g->npaths; i++)
 		free(g->paths[i].path);
 	free(g->paths);
+	free(g->unread);
 	*g = (struct gitobeys){ .ndirs = 0 };
 }

@@ -34,12 +34,14 @@ struct gitobeys_path {
  * struct gitobeys - what was found
  * @dirs, @ndirs: not the working tree's own .git
  * @paths, @npaths: absolute, as they are spelt; they may be links, or lead through some
+ * @unread: configuration that this user has no permission to read, or NULL; what it names is missing
  */
 struct gitobeys {
 	struct gitobeys_dir *dirs;
 	size_t ndirs;
 	struct gitobeys_path *paths;
 	size_t npaths;
+	char *unread;
 };
 
 /**

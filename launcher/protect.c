@@ -594,6 +594,25 @@ static int walk_lock(struct walk *w, const char *name, const struct stat *st)
 	return 0;
 }
 
+/*
+ * Nothing can be seen beneath @w->done: it is no directory, or one that this user may not enter. The
+ * command could take the permission, or put another directory in its place, and so it is locked itself.
+ */
+static int walk_barred(struct walk *w, int code)
+{
+	const char *root = root_of(w->p, w->done);
+	char *slash = strrchr(w->done, '/');
+
+	if (!root || code == ENAMETOOLONG || is_beneath_listed(w->p, w->done))
+		return 0;
+	if ((code != EACCES && code != ENOTDIR) || !slash || strcmp(w->done, root) == 0)
+		return walk_refuse(w, code, "its place cannot be looked at");
+	*slash = '\0';
+	add_path(w->p, w->done, slash + 1);
+	*slash = '/';
+	return 0;
+}
+
 static int walk_step(struct walk *w, char name[static NAME_MAX + 1])
 {
 	CLEANUP_FREE char *at = xasprintf("%s/%s", w->done, name);
@@ -606,7 +625,7 @@ static int walk_step(struct walk *w, char name[static NAME_MAX + 1])
 		return 0;
 	}
 	if (lstat(at, &st) < 0) {
-		int rc = errno == ENOENT ? walk_missing(w, name) : 0;
+		int rc = errno == ENOENT ? walk_missing(w, name) : walk_barred(w, errno);
 
 		w->rest[0] = '\0';
 		return rc;
@@ -704,6 +723,11 @@ static bool is_above_root(const char *path, const char *root)
 static int protect_obeyed(struct protect *p, const struct gitobeys *g, const char *root,
 			  struct error *err)
 {
+	if (g->unread)
+		return error_set(err, EACCES,
+				 "cannot tell what git runs here: %s cannot be read, but the "
+				 "command could take the permission; take it first (chmod)",
+				 g->unread);
 	for (size_t i = 0; i < g->ndirs; i++)
 		if (root_of(p, g->dirs[i].path) && protect_git_dir(p, &g->dirs[i], err))
 			return -1;

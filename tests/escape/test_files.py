@@ -158,6 +158,41 @@ class Files(World):
             self.assertEqual(bare.returncode, 0)
             shutil.rmtree(self.work + "/.claude")
 
+    def test_permissions_that_an_earlier_run_has_taken(self):
+        """What stands below is not to be seen when the run starts; it is locked all the same."""
+        tops = (".git/modules", "tools", "den", ".git/worktrees")
+        files = (".git/modules/sub/hooks/post-checkout", "tools/hooks/pre-commit", "den/file",
+                 ".git/worktrees/w/commondir")
+        options = ("--deny-write", self.work + "/den/file")
+        evil = ";".join("mkdir -p %s; echo evil > %s" % (os.path.dirname(f), f) for f in files)
+        for uid in users():
+            self.fill(uid)
+            self.run_as(uid, ["git", "init", "-q", "."])
+            self.run_as(uid, ["git", "config", "core.hooksPath", "tools/hooks"])
+            for name in files + (".git/modules/sub/HEAD", ".git/modules/sub/config"):
+                self.run_as(uid, ["mkdir", "-p", os.path.dirname(name)])
+                self.run_as(uid, ["sh", "-c", "echo own > " + name])
+            for argv in (self.inside(["chmod", "000", *tops], *options), ["chmod", "000", *tops]):
+                self.run_as(uid, argv, capture_output=True)
+                p = self.run_as(uid, self.inside(["sh", "-c", "chmod 755 %s; %s; echo ran"
+                                                  % (" ".join(tops), evil)], *options),
+                                capture_output=True)
+                self.assertEqual(p.stdout, "ran\n", p.stderr)
+                self.run_as(uid, ["chmod", "755", *tops])
+                for name in files:
+                    with open(os.path.join(self.work, name)) as f:
+                        self.assertEqual(f.read(), "own\n", (uid, name))
+            self.run_as(uid, ["git", "config", "include.path", "../den/file"])
+            self.run_as(uid, ["chmod", "000", "den"])
+            p = self.run_as(uid, self.inside(["echo", "ran"]), capture_output=True)
+            self.assertEqual(p.returncode, 0 if uid == 0 else 125, p.stderr)
+            self.run_as(uid, ["chmod", "755", "den"])
+            self.run_as(uid, ["sh", "-c", evil])
+            with open(self.work + "/tools/hooks/pre-commit") as f:
+                self.assertEqual(f.read(), "evil\n")
+            for top in (".git", "tools", "den"):
+                shutil.rmtree(os.path.join(self.work, top))
+
     def test_a_second_name_of_what_is_protected(self):
         """F-009: .envrc by another name"""
         for uid in users():

@@ -363,6 +363,34 @@ static void test_what_configuration_leads_to(void **state)
 	assert_int_equal(system("rm -r .git husky s inc"), 0);
 }
 
+/* A crowd in which the real ones would not be found, and a file where the way to a hook would be. */
+static void test_what_cannot_be_told_is_locked_whole(void **state)
+{
+	CLEANUP_FREE char *path = xasprintf("%s/way/x/y", top);
+	const char *const denied[] = { path };
+	struct launcher_plan plan = workspace();
+	struct protect p;
+	struct error err;
+
+	(void)state;
+	plan.deny_write = (struct path_list){ denied, 1 };
+	assert_int_equal(system("git init -q . && mkdir -p .git/modules/a && echo x > way && "
+				"echo x > file && echo x > .git/modules/a/HEAD && "
+				"printf '[core]\nhooksPath = file/hooks\n' >> .git/config"),
+			 0);
+	assert_int_equal(protect_prepare(&plan, NULL, &p, &err), 0);
+	assert_true(lists(&p, "file") && lists(&p, "way"));
+	assert_false(lists(&p, ".git/modules") || lists(&p, ".git/worktrees"));
+	finish(&p);
+	assert_int_equal(system("mkdir .git/modules/b && cd .git/modules/b && "
+				"seq 5000 | xargs mkdir"),
+			 0);
+	assert_int_equal(protect_prepare(&plan, NULL, &p, &err), 0);
+	assert_true(lists(&p, ".git/modules"));
+	finish(&p);
+	assert_int_equal(system("rm -r .git way file"), 0);
+}
+
 /* Nothing is made where a link leads that an earlier run has left. */
 static void test_links_out_of_the_root_are_not_followed(void **state)
 {
@@ -439,6 +467,7 @@ int main(void)
 		cmocka_unit_test(test_denied_paths_come_last_and_may_be_missing),
 		cmocka_unit_test(test_git_directories_of_submodules),
 		cmocka_unit_test(test_what_configuration_leads_to),
+		cmocka_unit_test(test_what_cannot_be_told_is_locked_whole),
 		cmocka_unit_test(test_links_out_of_the_root_are_not_followed),
 		cmocka_unit_test(test_a_hard_link_stops_the_start),
 	};
