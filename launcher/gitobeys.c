@@ -3,6 +3,7 @@
  *
  * A repository tells git where more of it is, and what to run. Followed here are:
  *
+ *  - The git directory that a file ".git" leads to, and the common one behind it.
  *  - .git/modules, however deep: the name of a submodule may have slashes, and a submodule may have
  *    submodules; .git/worktrees. The working trees of both hold a ".git" that leads back.
  *  - Configuration: included files, and each value of a variable that names a program, a hook
@@ -352,18 +353,6 @@ static void read_users_config(struct search *s)
 	}
 }
 
-/* A linked working tree's, or a submodule's own: its ".git" says where the repository is. */
-static void follow_file(struct search *s)
-{
-	CLEANUP_FREE char *git = read_link(s->root, ".git", "gitdir: ");
-	CLEANUP_FREE char *common = git ? read_link(git, "commondir", "") : NULL;
-
-	if (git)
-		read_git_dir(s, git, NULL);
-	if (common)
-		read_git_dir(s, common, NULL);
-}
-
 static void search_repository(struct search *s, const char *git)
 {
 	CLEANUP_FREE char *modules = xasprintf("%s/modules", git);
@@ -374,11 +363,40 @@ static void search_repository(struct search *s, const char *git)
 	each_dir(s, worktrees, 0, take_worktree);
 }
 
+/*
+ * A git directory elsewhere than in .git. It may lie in the working tree all the same, as with
+ * "gitdir: ./.bare"; what is missing, or cannot be looked at, is held or locked where it would be.
+ */
+static void follow_to(struct search *s, const char *git, bool linked)
+{
+	CLEANUP_FREE char *real = realpath(git, NULL);
+
+	if (!real) {
+		add_path(s, xstrdup(git), false);
+		return;
+	}
+	add_dir(s, real, linked);
+	search_repository(s, real);
+}
+
+/* A linked working tree's, or a submodule's own: its ".git" says where the repository is. */
+static void follow_file(struct search *s)
+{
+	CLEANUP_FREE char *git = read_link(s->root, ".git", "gitdir: ");
+	CLEANUP_FREE char *common = git ? read_link(git, "commondir", "") : NULL;
+
+	if (git)
+		follow_to(s, git, common);
+	if (common)
+		follow_to(s, common, false);
+}
+
 void gitobeys_find(const char *root, char *const *homes, size_t nhomes, struct gitobeys *out)
 {
 	struct search s = { .out = out, .root = root, .homes = homes, .nhomes = nhomes };
 	bool bare = has(root, "HEAD") && has(root, "objects") && has(root, "refs");
 	CLEANUP_FREE char *git = xasprintf("%s/.git", root);
+	CLEANUP_FREE char *real = realpath(git, NULL); /* it may be a link */
 
 	*out = (struct gitobeys){ .ndirs = 0 };
 	if (!bare && !has(root, ".git"))
@@ -387,7 +405,7 @@ void gitobeys_find(const char *root, char *const *homes, size_t nhomes, struct g
 		add_dir(&s, root, false);
 		search_repository(&s, root);
 	}
-	search_repository(&s, git);
+	search_repository(&s, real ? real : git);
 	follow_file(&s);
 	read_users_config(&s);
 }

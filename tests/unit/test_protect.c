@@ -363,6 +363,41 @@ static void test_what_configuration_leads_to(void **state)
 	assert_int_equal(system("rm -r .git husky s inc"), 0);
 }
 
+/* "gitdir: ./bare" in the working tree, with linked ones beside it, and a .git that is a link. */
+static void test_git_directories_by_other_names(void **state)
+{
+	struct protect p;
+
+	(void)state;
+	assert_int_equal(system("git init -q --bare bare && echo 'gitdir: ./bare' > .git && "
+				"mkdir -p bare/modules/m bare/worktrees/w tree/sub && "
+				"echo x > bare/modules/m/HEAD && echo x > tree/.git && "
+				"echo ../.. > bare/worktrees/w/commondir && "
+				"echo $PWD/tree/.git > bare/worktrees/w/gitdir"),
+			 0);
+	prepare(&p);
+	assert_true(lists(&p, ".git") && lists(&p, "bare/config") && lists(&p, "bare/hooks"));
+	assert_true(lists(&p, "bare/commondir") && lists(&p, "bare/modules/m/hooks"));
+	assert_true(lists(&p, "tree/.git") && lists(&p, "bare/worktrees/w/commondir"));
+	finish(&p);
+	assert_false(exists("bare/commondir") || exists("bare/modules/m/hooks"));
+	assert_int_equal(system("echo \"gitdir: $PWD/bare/worktrees/w\" > .git"), 0);
+	prepare(&p);
+	assert_true(lists(&p, "bare/config") && lists(&p, "bare/hooks"));
+	assert_true(lists(&p, "bare/worktrees/w/config.worktree"));
+	finish(&p);
+	assert_int_equal(system("echo 'gitdir: gone/git' > .git"), 0);
+	prepare(&p);
+	assert_true(lists(&p, "gone/git") || lists(&p, "gone"));
+	finish(&p);
+	assert_false(exists("gone"));
+	assert_int_equal(system("rm .git && ln -s bare .git"), 0);
+	prepare(&p);
+	assert_true(lists(&p, "bare/hooks") && lists(&p, "bare/modules/m/hooks"));
+	finish(&p);
+	assert_int_equal(system("rm -r .git bare tree"), 0);
+}
+
 /* A crowd in which the real ones would not be found, and a file where the way to a hook would be. */
 static void test_what_cannot_be_told_is_locked_whole(void **state)
 {
@@ -467,6 +502,7 @@ int main(void)
 		cmocka_unit_test(test_denied_paths_come_last_and_may_be_missing),
 		cmocka_unit_test(test_git_directories_of_submodules),
 		cmocka_unit_test(test_what_configuration_leads_to),
+		cmocka_unit_test(test_git_directories_by_other_names),
 		cmocka_unit_test(test_what_cannot_be_told_is_locked_whole),
 		cmocka_unit_test(test_links_out_of_the_root_are_not_followed),
 		cmocka_unit_test(test_a_hard_link_stops_the_start),
