@@ -239,18 +239,36 @@ static bool has(const char *dir, const char *name)
 }
 
 static void find_modules(struct search *s, const char *dir, unsigned depth);
+static void read_users_config(struct search *s);
+
+/* Relative names in configuration are those of the working tree in which git runs. */
+static void read_for_tree(struct search *s, const char *tree, const char *git)
+{
+	CLEANUP_FREE char *real = realpath(tree, NULL);
+	const char *root = s->root;
+
+	if (!real || !has(real, ".git"))
+		return;
+	s->root = real;
+	read_git_dir(s, git, NULL);
+	read_users_config(s);
+	s->root = root;
+}
 
 /* A submodule's git directory; its working tree holds the file that leads here. */
 static void take_module(struct search *s, const char *git, unsigned depth)
 {
 	CLEANUP_FREE char *modules = xasprintf("%s/modules", git);
+	CLEANUP_FREE char *tree = NULL;
 	char *worktree = NULL;
 
 	add_dir(s, git, false);
 	read_git_dir(s, git, &worktree);
-	if (worktree)
-		add_file(s, worktree[0] == '/' ? xasprintf("%s/.git", worktree)
-					       : xasprintf("%s/%s/.git", git, worktree));
+	if (worktree) {
+		tree = worktree[0] == '/' ? xstrdup(worktree) : xasprintf("%s/%s", git, worktree);
+		add_file(s, xasprintf("%s/.git", tree));
+		read_for_tree(s, tree, git);
+	}
 	free(worktree);
 	find_modules(s, modules, depth + 1);
 }
@@ -325,13 +343,22 @@ static char *read_link(const char *dir, const char *name, const char *prefix)
 static void take_worktree(struct search *s, const char *git, unsigned depth)
 {
 	CLEANUP_FREE char *own = xasprintf("%s/config.worktree", git);
-	char *back = read_link(git, "gitdir", "");
+	CLEANUP_FREE char *common = xasprintf("%s/../..", git);
+	CLEANUP_FREE char *back = read_link(git, "gitdir", "");
+	size_t n = back ? strlen(back) : 0;
 
 	(void)depth;
 	add_dir(s, git, true);
 	read_config(s, own, 0, NULL);
-	if (back)
-		add_file(s, back);
+	if (!back)
+		return;
+	add_file(s, xstrdup(back));
+	if (n > 5 && strcmp(back + n - 5, "/.git") == 0) {
+		CLEANUP_FREE char *tree = xstrndup(back, n - 5);
+
+		read_for_tree(s, tree, common);
+		read_for_tree(s, tree, git);
+	}
 }
 
 static void read_users_config(struct search *s)

@@ -363,6 +363,30 @@ static void test_what_configuration_leads_to(void **state)
 	assert_int_equal(system("rm -r .git husky s inc"), 0);
 }
 
+/* "hooksPath = own" is another directory in each working tree. */
+static void test_relative_names_are_each_trees_own(void **state)
+{
+	struct protect p;
+
+	(void)state;
+	assert_int_equal(
+		system("git init -q . && mkdir -p .git/modules/m .git/worktrees/w sub tree && "
+		       "echo x > .git/modules/m/HEAD && echo x > sub/.git && "
+		       "echo x > tree/.git && echo x > sub/mon && "
+		       "printf '[core]\nworktree = ../../../sub\nhooksPath = own\n"
+		       "fsmonitor = ./mon\n' > .git/modules/m/config && "
+		       "printf '[core]\nhooksPath = main\n' >> .git/config && "
+		       "echo ../.. > .git/worktrees/w/commondir && "
+		       "echo $PWD/tree/.git > .git/worktrees/w/gitdir"),
+		0);
+	prepare(&p);
+	assert_true(lists(&p, "main") && lists(&p, "sub/own") && lists(&p, "sub/mon"));
+	assert_true(lists(&p, "tree/main"));
+	finish(&p);
+	assert_false(exists("sub/own") || exists("tree/main"));
+	assert_int_equal(system("rm -r .git sub tree"), 0);
+}
+
 /* "gitdir: ./bare" in the working tree, with linked ones beside it, and a .git that is a link. */
 static void test_git_directories_by_other_names(void **state)
 {
@@ -503,6 +527,7 @@ int main(void)
 		cmocka_unit_test(test_git_directories_of_submodules),
 		cmocka_unit_test(test_what_configuration_leads_to),
 		cmocka_unit_test(test_git_directories_by_other_names),
+		cmocka_unit_test(test_relative_names_are_each_trees_own),
 		cmocka_unit_test(test_what_cannot_be_told_is_locked_whole),
 		cmocka_unit_test(test_links_out_of_the_root_are_not_followed),
 		cmocka_unit_test(test_a_hard_link_stops_the_start),
