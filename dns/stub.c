@@ -38,11 +38,12 @@
 #define SLICE_MS     50
 #define ACCEPT_BATCH 16
 
-/** struct stub_sock - a UDP socket or a TCP listener of the sandbox */
+/** struct stub_sock - a UDP socket or a TCP listener (@tcp) of the sandbox */
 struct stub_sock {
 	LIST_ENTRY(stub_sock) link;
 	struct stub *stub;
 	int fd;
+	bool tcp;
 	struct event *event;
 };
 
@@ -400,6 +401,27 @@ static void make_room(struct stub *s)
 		conn_close(TAILQ_FIRST(&s->conns));
 }
 
+static void sock_close(struct stub_sock *sock)
+{
+	LIST_REMOVE(sock, link);
+	event_free(sock->event);
+	(void)close(sock->fd);
+	free(sock);
+}
+
+/* As in proxy/listener.c: a listener was made to block. Datagrams are never waited for. */
+static void blocked(struct stub *s)
+{
+	struct stub_sock *sock, *next;
+
+	log_warn("event=dns-stub reason=\"a listener that blocks, all of them are closed\"");
+	for (sock = LIST_FIRST(&s->socks); sock; sock = next) {
+		next = LIST_NEXT(sock, link);
+		if (sock->tcp)
+			sock_close(sock);
+	}
+}
+
 static void accept_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct stub_sock *sock = arg;
@@ -412,6 +434,8 @@ static void accept_cb(evutil_socket_t fd, short what, void *arg)
 			conn_open(sock->stub, c);
 		else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 			make_room(sock->stub);
+		else if (errno == EINTR)
+			return blocked(sock->stub);
 		else if (errno == EAGAIN)
 			return;
 	}
@@ -487,12 +511,8 @@ void stub_free(struct stub *s)
 		recordask_cancel(w->ask);
 		wait_free(w);
 	}
-	while ((sock = LIST_FIRST(&s->socks))) {
-		LIST_REMOVE(sock, link);
-		event_free(sock->event);
-		(void)close(sock->fd);
-		free(sock);
-	}
+	while ((sock = LIST_FIRST(&s->socks)))
+		sock_close(sock);
 	event_free(s->resume);
 	free(s);
 }
@@ -506,6 +526,7 @@ static int add_sock(struct stub *s, int fd, event_callback_fn cb, struct error *
 	sock = xcalloc(1, sizeof(*sock));
 	sock->stub = s;
 	sock->fd = fd;
+	sock->tcp = cb == accept_cb;
 	sock->event = event_new(s->base, fd, EV_READ | EV_PERSIST, cb, sock);
 	if (!sock->event)
 		die("out of memory");

@@ -54,6 +54,34 @@ static void backoff_cb(evutil_socket_t fd, short what, void *arg)
 		pause_accepting(l);
 }
 
+static void listener_close(struct listener *l)
+{
+	if (l->fd < 0)
+		return;
+	event_del(&l->ev);
+	event_del(&l->backoff);
+	(void)close(l->fd);
+	l->fd = -1;
+}
+
+void listener_close_all(struct session *s)
+{
+	struct listener *l;
+
+	LIST_FOREACH (l, &s->listeners, link)
+		listener_close(l);
+}
+
+/*
+ * Nothing that does not block is interrupted: whoever handed the listener over has kept a copy, and
+ * made it block. Each such wait is lost for every other session, so this one hears no more.
+ */
+static void blocked(struct listener *l)
+{
+	log_warn("event=accept reason=\"a listener that blocks, the session's are closed\"");
+	listener_close_all(l->session);
+}
+
 /*
  * No descriptor is left. Clients wait in the backlog, where a burst is served as soon as others
  * have finished. After a second of that the reserve descriptor is spent to turn one batch away:
@@ -77,6 +105,8 @@ static void starve(struct listener *l)
 		const struct linger rst = { .l_onoff = 1, .l_linger = 0 };
 
 		fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0 && errno == EINTR)
+			blocked(l);
 		if (fd < 0)
 			break;
 		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst));
@@ -109,6 +139,8 @@ static void crowded(struct listener *l)
 	while (n < ACCEPT_BATCH &&
 	       (fd[n] = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0)
 		n++;
+	if (n < ACCEPT_BATCH && errno == EINTR)
+		blocked(l);
 	for (int i = 0; i < n; i++) {
 		if (l->local && !peer_is_ours(fd[i]))
 			(void)close(fd[i]);
@@ -126,8 +158,10 @@ static void accept_failed(struct listener *l, int error)
 	case ENOBUFS:
 		starve(l);
 		break;
-	case EAGAIN:
 	case EINTR:
+		blocked(l);
+		break;
+	case EAGAIN:
 	case ECONNABORTED:
 		break;
 	default:
@@ -189,24 +223,6 @@ int listener_open(struct session *s, int fd, enum listener_kind kind, const stru
 	if (event_add(&l->ev, NULL) < 0)
 		return error_set(err, 0, "cannot watch the listening descriptor %d", fd);
 	return 0;
-}
-
-static void listener_close(struct listener *l)
-{
-	if (l->fd < 0)
-		return;
-	event_del(&l->ev);
-	event_del(&l->backoff);
-	(void)close(l->fd);
-	l->fd = -1;
-}
-
-void listener_close_all(struct session *s)
-{
-	struct listener *l;
-
-	LIST_FOREACH (l, &s->listeners, link)
-		listener_close(l);
 }
 
 void listener_free_all(struct session *s)

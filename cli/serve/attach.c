@@ -8,7 +8,8 @@
  *
  * Whoever has sent a listener may keep a copy and make it block again (O_NONBLOCK belongs to the
  * open file), and then accept() on it waits until somebody comes. While there are sessions, an alarm
- * each second ends such a wait: one session can slow the others, never stop them.
+ * each second ends such a wait, and with it the listeners of that session: it can slow the others
+ * for a moment, never stop them.
  *
  *	LINE --- attach ---> LISTENERS --- the end mark ---> ATTACHED
  *	 ^  \                                                   |

@@ -64,6 +64,44 @@ def setUpModule():
     need("bwrap", "unshare", "curl")
     setup_world()
 
+# A session with listeners that it makes block, and clients for each; how long another one waits.
+BLOCKER = r"""
+import json, os, socket, struct, sys, threading, time
+def line(s):
+    return json.loads(s.recv(65536))["ok"]
+def frame(*records):
+    return struct.pack("=II", 0x5342584e, len(records)) + b"".join(
+        struct.pack("=BBHH", *r) for r in records).ljust(6 * 64, b"\0")
+def poke(l):
+    while True:
+        try:
+            socket.create_connection(l.getsockname(), timeout=1).close()
+        except OSError:
+            pass
+        time.sleep(0.25)
+s, ls = socket.socket(socket.AF_UNIX), [socket.create_server(("127.0.0.1", 0)) for _ in range(16)]
+s.connect(sys.argv[1])
+s.sendall(b'{"op":"attach","capture":false}\n')
+print(line(s))
+socket.send_fds(s, [frame(*((int(sys.argv[2]), socket.AF_INET, l.getsockname()[1], 0)
+                            for l in ls))], [l.fileno() for l in ls])
+s.sendall(frame())
+print(line(s))
+for l in ls:
+    os.set_blocking(l.fileno(), True)
+for l in ls:
+    threading.Thread(target=poke, args=[l], daemon=True).start()
+time.sleep(1)
+began = time.monotonic()
+for _ in range(2):
+    t = socket.socket(socket.AF_UNIX)
+    t.settimeout(60)
+    t.connect(sys.argv[1])
+    t.sendall(b'{"op":"stats"}\n')
+    line(t)
+print(time.monotonic() - began)
+"""
+
 
 class Serve(ServeCase):
     def talk(self, data, name="control.sock", **kw):
@@ -415,6 +453,17 @@ for _ in range(2):
     print(line(t))
 """, self.path()])
             self.assertEqual(done.stdout, "True\n" * 4, done.stderr)
+            self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
+
+    def test_many_listeners_that_block(self):
+        """Nor does one with many: a second of waiting is all that it gets, and a closed door."""
+        with self.serve(ALLOW):
+            for kind in (0, 3):  # for the proxy, and for DNS over TCP
+                done = self.w.run(["/usr/bin/python3", "-c", BLOCKER, self.path(), str(kind)],
+                                  timeout=120)
+                said = done.stdout.split()
+                self.assertEqual(said[:2], ["True"] * 2, done.stderr)
+                self.assertLess(float(said[2]), 10, "kind %d" % kind)  # of 32
             self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
 
     # ---- reload
