@@ -40,11 +40,14 @@
 
 /* The last parts of variables whose values are run, or read as settings. */
 static const char *const keys[] = {
-	"askpass",    "clean",	   "cmd",	  "command",	"driver",    "editor",
-	"external",   "fsmonitor", "gitproxy",	  "helper",	"hookspath", "pager",
-	"path",	      "process",   "program",	  "sshcommand", "smudge",    "textconv",
-	"difffilter", "sendpack",  "receivepack", "uploadpack",
+	"askpass",   "clean",	   "driver",   "editor",      "httpd",	    "smtpserver",
+	"tunnel",    "update",	   "external", "fsmonitor",   "gitproxy",   "helper",
+	"hookspath", "pager",	   "path",     "process",     "sshcommand", "smudge",
+	"textconv",  "difffilter", "sendpack", "receivepack", "uploadpack",
 };
+
+/* And the ends of others: core.alternateRefsCommand, sendemail.toCmd, gc.recentObjectsHook. */
+static const char *const key_ends[] = { "cmd", "command", "hook", "program" };
 
 /* Every variable of these sections. */
 static const char *const sections[] = { "alias", "pager", "trailer" };
@@ -104,6 +107,19 @@ static char *absolute(const struct search *s, const char *dir, const char *word)
 
 static void read_config(struct search *s, const char *file, unsigned depth, char **worktree);
 
+/* Hooks that are links: the link is locked with its directory, where it leads is not. */
+static void add_hooks(struct search *s, const char *hooks)
+{
+	DIR *d = opendir(hooks);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (e->d_type == DT_LNK || e->d_type == DT_UNKNOWN)
+			add_path(s, xasprintf("%s/%s", hooks, e->d_name), true);
+	if (d)
+		(void)closedir(d);
+}
+
 /* Where hooks are, also if nothing is there yet. husky's directory "_" runs what is beside it. */
 static void add_hooks_path(struct search *s, const char *value)
 {
@@ -114,18 +130,24 @@ static void add_hooks_path(struct search *s, const char *value)
 		path[--n] = '\0';
 	if (n > 2 && strcmp(path + n - 2, "/_") == 0)
 		add_path(s, xstrndup(path, n - 2), false);
+	add_hooks(s, path);
 	add_path(s, path, false);
 }
 
-/* A command line: each word that is a path. */
-static void add_words(struct search *s, const char *value)
+/*
+ * A command line: each word that is a path. A first word without a slash is looked for in PATH; a later
+ * one may well be a file here ("sh clean.sh"), but not in an alias for one of git's own commands.
+ */
+static void add_words(struct search *s, const char *value, bool shell)
 {
-	for (const char *p = value; *p;) {
+	bool first = true;
+
+	for (const char *p = value + strspn(value, WORD_BLANKS); *p; first = false) {
 		size_t n = strcspn(p, WORD_BLANKS);
 		CLEANUP_FREE char *word = xstrndup(p, n);
 		const char *name = word[0] == '!' ? word + 1 : word;
 
-		if (strchr(name, '/'))
+		if (strchr(name, '/') || (shell && !first && *name))
 			add_file(s, absolute(s, s->root, name));
 		p += n;
 		p += strspn(p, WORD_BLANKS);
@@ -146,12 +168,25 @@ static void take_include(const struct config *c, const char *value)
 	add_path(c->s, path, true);
 }
 
+static bool has_end(const char *key)
+{
+	size_t n = strlen(key);
+
+	for (size_t i = 0; i < ARRAY_SIZE(key_ends); i++) {
+		size_t m = strlen(key_ends[i]);
+
+		if (n >= m && strcasecmp(key + n - m, key_ends[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool is_run(const char *section, const char *key)
 {
 	if (strcasecmp(key, "path") == 0) /* of a tool, not of a submodule */
 		return strcasecmp(section, "difftool") == 0 ||
 		       strcasecmp(section, "mergetool") == 0;
-	return is_listed(keys, ARRAY_SIZE(keys), key) ||
+	return is_listed(keys, ARRAY_SIZE(keys), key) || has_end(key) ||
 	       is_listed(sections, ARRAY_SIZE(sections), section);
 }
 
@@ -169,7 +204,7 @@ static void take_variable(void *arg, const char *section, const char *key, const
 	} else if (strcasecmp(key, "attributesfile") == 0) {
 		add_file(c->s, absolute(c->s, c->s->root, value));
 	} else if (is_run(section, key)) {
-		add_words(c->s, value);
+		add_words(c->s, value, strcasecmp(section, "alias") != 0 || value[0] == '!');
 	}
 }
 
@@ -199,28 +234,15 @@ static void read_config(struct search *s, const char *file, unsigned depth, char
 		free(c.worktree);
 }
 
-/* Hooks that are links: the link is locked with its directory, where it leads is not. */
-static void add_hooks(struct search *s, const char *git)
-{
-	CLEANUP_FREE char *hooks = xasprintf("%s/hooks", git);
-	DIR *d = opendir(hooks);
-	struct dirent *e;
-
-	while (d && (e = readdir(d)))
-		if (e->d_type == DT_LNK || e->d_type == DT_UNKNOWN)
-			add_path(s, xasprintf("%s/%s", hooks, e->d_name), true);
-	if (d)
-		(void)closedir(d);
-}
-
 static void read_git_dir(struct search *s, const char *git, char **worktree)
 {
 	CLEANUP_FREE char *config = xasprintf("%s/config", git);
 	CLEANUP_FREE char *own = xasprintf("%s/config.worktree", git);
+	CLEANUP_FREE char *hooks = xasprintf("%s/hooks", git);
 
 	read_config(s, config, 0, worktree);
 	read_config(s, own, 0, NULL);
-	add_hooks(s, git);
+	add_hooks(s, hooks);
 }
 
 static void add_dir(struct search *s, const char *path, bool linked)
@@ -345,11 +367,12 @@ static void take_worktree(struct search *s, const char *git, unsigned depth)
 	CLEANUP_FREE char *own = xasprintf("%s/config.worktree", git);
 	CLEANUP_FREE char *common = xasprintf("%s/../..", git);
 	CLEANUP_FREE char *back = read_link(git, "gitdir", "");
+	CLEANUP_FREE char *modules = xasprintf("%s/modules", git);
 	size_t n = back ? strlen(back) : 0;
 
-	(void)depth;
 	add_dir(s, git, true);
 	read_config(s, own, 0, NULL);
+	find_modules(s, modules, depth);
 	if (!back)
 		return;
 	add_file(s, xstrdup(back));

@@ -387,6 +387,29 @@ static void test_relative_names_are_each_trees_own(void **state)
 	assert_int_equal(system("rm -r .git sub tree"), 0);
 }
 
+/* Programs by variables that few have heard of, links among hooks, submodules of a linked tree. */
+static void test_what_little_known_variables_lead_to(void **state)
+{
+	struct protect p;
+
+	(void)state;
+	assert_int_equal(
+		system("git init -q . && mkdir -p own s .git/worktrees/w/modules/m && "
+		       "echo x > s/a && echo x > s/b && echo x > s/hook && echo x > c.sh && "
+		       "echo x > status && ln -s ../s/hook own/post-commit && "
+		       "echo x > .git/worktrees/w/modules/m/HEAD && "
+		       "printf '[core]\nhooksPath = own\nalternateRefsCommand = ./s/a\n"
+		       "[gc]\nrecentObjectsHook = ./s/b\n[filter \"x\"]\n"
+		       "clean = sh c.sh\n[alias]\nst = -p status\n' >> .git/config"),
+		0);
+	prepare(&p);
+	assert_true(lists(&p, "s/a") && lists(&p, "s/b") && lists(&p, "s/hook"));
+	assert_true(lists(&p, "c.sh") && lists(&p, ".git/worktrees/w/modules/m/hooks"));
+	assert_false(lists(&p, "status") || lists(&p, "s"));
+	finish(&p);
+	assert_int_equal(system("rm -r .git own s c.sh status"), 0);
+}
+
 /* "gitdir: ./bare" in the working tree, with linked ones beside it, and a .git that is a link. */
 static void test_git_directories_by_other_names(void **state)
 {
@@ -526,6 +549,7 @@ int main(void)
 		cmocka_unit_test(test_denied_paths_come_last_and_may_be_missing),
 		cmocka_unit_test(test_git_directories_of_submodules),
 		cmocka_unit_test(test_what_configuration_leads_to),
+		cmocka_unit_test(test_what_little_known_variables_lead_to),
 		cmocka_unit_test(test_git_directories_by_other_names),
 		cmocka_unit_test(test_relative_names_are_each_trees_own),
 		cmocka_unit_test(test_what_cannot_be_told_is_locked_whole),
