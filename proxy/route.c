@@ -21,10 +21,30 @@ static const struct policy *policy(const struct conn *c)
 	return *c->session->cfg.policy;
 }
 
-/* ---- asking */
+/* ---- judging */
 
+/* The verdict of this moment; a person's answer stands where the policy would ask. */
+static void decide(struct conn *c, struct decision *d)
+{
+	const struct session_config *cfg = &c->session->cfg;
+
+	policy_decide(policy(c), &c->target, d);
+	if (d->verdict == VERDICT_ASK && c->asked) {
+		d->verdict = VERDICT_ALLOW;
+		d->code = CODE_OK;
+		d->by = c->by;
+	}
+	if (d->verdict == VERDICT_ALLOW && cfg->admit && !target_is_literal(&c->target) &&
+	    !cfg->admit(cfg->arg, &c->target, d)) {
+		d->verdict = VERDICT_DENY;
+		d->code = CODE_LIMIT;
+	}
+}
+
+/* The policy may have changed since the answer was given: then it is refused before any look-up. */
 static void answered(void *arg, const struct decision *d)
 {
+	struct decision now = *d;
 	struct conn *c = arg;
 
 	c->question = NULL;
@@ -33,10 +53,12 @@ static void answered(void *arg, const struct decision *d)
 	if (d->verdict == VERDICT_ALLOW) {
 		c->asked = true;
 		c->by = d->by;
-		route_dial(c);
-	} else {
-		conn_refuse(c, d);
+		decide(c, &now);
 	}
+	if (now.verdict == VERDICT_ALLOW)
+		route_dial(c);
+	else
+		conn_refuse(c, &now);
 	conn_run(c);
 }
 
@@ -60,26 +82,6 @@ static void ask(struct conn *c)
 	c->question = question;
 	if (!question)
 		conn_refuse(c, &unasked);
-}
-
-/* ---- judging */
-
-/* The verdict of this moment; a person's answer stands where the policy would ask. */
-static void decide(struct conn *c, struct decision *d)
-{
-	const struct session_config *cfg = &c->session->cfg;
-
-	policy_decide(policy(c), &c->target, d);
-	if (d->verdict == VERDICT_ASK && c->asked) {
-		d->verdict = VERDICT_ALLOW;
-		d->code = CODE_OK;
-		d->by = c->by;
-	}
-	if (d->verdict == VERDICT_ALLOW && cfg->admit && !target_is_literal(&c->target) &&
-	    !cfg->admit(cfg->arg, &c->target, d)) {
-		d->verdict = VERDICT_DENY;
-		d->code = CODE_LIMIT;
-	}
 }
 
 /* It leads nowhere: an answer, and the end. */

@@ -283,6 +283,35 @@ static int ask_for(struct world *w, struct origin *o)
 	return fd;
 }
 
+static void deny_and_answer_job(struct world *w, void *arg)
+{
+	enum verdict allow = VERDICT_ALLOW;
+	struct error err;
+
+	if (policy_add(w->policy, LIST_DENY, arg, "--deny", 0, NULL, &err) < 0)
+		abort();
+	answer_job(w, &allow);
+}
+
+/* An answer that is told after the policy has changed opens nothing, not even a look-up. */
+static void test_an_answer_is_judged_by_the_policy_of_then(void **state)
+{
+	char denied[] = "good.example";
+	struct world *w = *state;
+	struct origin *o = origin_start(echo, NULL);
+	char reply[2048];
+	int fd;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	fd = ask_for(w, o);
+	world_call(w, deny_and_answer_job, denied);
+	assert_true(recv_rest(fd, reply, sizeof(reply)) > 0);
+	assert_non_null(strstr(reply, "Sbx-Net-Code: denied"));
+	assert_int_equal(atomic_load(&o->accepts), 0);
+	close(fd);
+	origin_stop(o);
+}
+
 /* While nobody has answered: no byte, no connection. */
 static void test_ask_holds_the_connection(void **state)
 {
@@ -629,6 +658,7 @@ int main(void)
 		T(test_early_data_of_a_refused_client_is_dropped),
 		T(test_head_that_trickles_is_cut_off),
 		T(test_ask_answered_no_is_refused),
+		T(test_an_answer_is_judged_by_the_policy_of_then),
 		T(test_ask_is_withdrawn_when_the_client_leaves),
 		T(test_session_free_resets_what_lives),
 		T(test_recheck_resets_what_is_refused_now),
