@@ -112,6 +112,20 @@ static bool has_ended(const struct side *s)
 	return poll(&pfd, 1, 0) == 1 && (pfd.revents & (POLLRDHUP | POLLHUP));
 }
 
+/*
+ * No look goes past a byte with descriptors, or one out of band. What is behind it would be lost:
+ * that is no end.
+ */
+static ssize_t local_end(const struct side *s)
+{
+	int unread = 0;
+
+	if (ioctl(s->fd, SIOCINQ, &unread) == 0 && unread <= s->held)
+		return 0;
+	errno = ECONNRESET;
+	return -1;
+}
+
 static ssize_t local_recv(struct side *s, void *p, size_t n, int flags)
 {
 	bool ended = false;
@@ -124,7 +138,7 @@ static ssize_t local_recv(struct side *s, void *p, size_t n, int flags)
 		if (got > 0)
 			break;
 		if (ended)
-			return 0;
+			return local_end(s);
 		if (!has_ended(s)) {
 			errno = EAGAIN;
 			return -1;

@@ -81,6 +81,35 @@ static void test_local_side_reads_every_byte_once(void **state)
 	local_close(&l);
 }
 
+/* What peeking cannot get past is never taken for the end. */
+static void test_local_side_never_ends_before_its_bytes(void **state)
+{
+	char space[CMSG_SPACE(sizeof(int))] = { 0 }, byte = 'a', buf[16];
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = space,
+			      .msg_controllen = sizeof(space) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	struct local l;
+	int zero = 0;
+
+	(void)state;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &zero, sizeof(zero));
+	local_open(&l);
+	assert_int_equal(sendmsg(l.peer, &msg, 0), 1);
+	assert_true(send_all(l.peer, "bcd", 3));
+	local_expect(&l, "a", 200, 0);
+	local_expect_nothing(&l);
+	assert_int_equal(shutdown(l.peer, SHUT_WR), 0);
+	assert_int_equal(side_recv(&l.side, buf, sizeof(buf), 0), -1);
+	assert_int_equal(errno, ECONNRESET);
+	local_close(&l);
+}
+
 static void test_local_side_ends_as_it_is_told(void **state)
 {
 	(void)state;
@@ -549,6 +578,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_local_side_reads_every_byte_once),
+		cmocka_unit_test(test_local_side_never_ends_before_its_bytes),
 		cmocka_unit_test(test_local_side_ends_as_it_is_told),
 		T(test_tail_arrives_when_the_server_closes_at_once),
 		T(test_tail_arrives_although_the_client_still_sends),
