@@ -91,43 +91,84 @@ static bool is_same(const char *a, const char *b)
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* The other names that @home has by other mounts of its file system. */
-static void add_again(struct homes *h, const char *home, const struct mount *v, size_t n)
+/** struct mounts_seen - what /proc/self/mountinfo says; @v points into @text */
+struct mounts_seen {
+	char *text;
+	struct mount *v;
+	size_t n;
+};
+
+static void read_mounts(struct mounts_seen *m)
 {
-	CLEANUP_FREE char *real = realpath(home, NULL);
-	const struct mount *m = real ? mount_of(v, n, real) : NULL;
+	CLEANUP_CLOSE int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+	size_t len;
+	char *rest, *line;
+
+	*m = (struct mounts_seen){ .text = fd < 0 ? NULL : fd_read_file(fd, MOUNTINFO_MAX, &len) };
+	rest = m->text;
+	while (rest && (line = strsep(&rest, "\n"))) {
+		m->v = xreallocarray(m->v, m->n + 1, sizeof(*m->v));
+		m->n += read_line(line, &m->v[m->n]);
+	}
+}
+
+static void forget_mounts(struct mounts_seen *m)
+{
+	free(m->v);
+	free(m->text);
+}
+
+/* The other names that @path has by other mounts of its file system. */
+static int each_again(const char *path, const struct mounts_seen *seen, homes_use *use, void *arg)
+{
+	CLEANUP_FREE char *real = realpath(path, NULL);
+	const struct mount *m = real ? mount_of(seen->v, seen->n, real) : NULL;
 	CLEANUP_FREE char *within = NULL;
+	int rc = 0;
 
 	if (!m)
-		return;
+		return 0;
 	within = xasprintf("%s%s", strcmp(m->root, "/") == 0 ? "" : m->root,
 			   beneath(real, m->point));
-	for (size_t i = 0; i < n; i++) {
-		const char *rest = beneath(within, v[i].root);
+	for (size_t i = 0; rc == 0 && i < seen->n; i++) {
+		const struct mount *o = &seen->v[i];
+		const char *rest = beneath(within, o->root);
 		CLEANUP_FREE char *other = NULL;
 
-		if (!rest || &v[i] == m || strcmp(v[i].device, m->device) != 0)
+		if (!rest || o == m || strcmp(o->device, m->device) != 0)
 			continue;
-		other = xasprintf("%s%s", strcmp(v[i].point, "/") == 0 ? "" : v[i].point, rest);
+		other = xasprintf("%s%s", strcmp(o->point, "/") == 0 ? "" : o->point, rest);
 		if (strcmp(other, real) != 0 && is_same(other, real))
-			add(h, other);
+			rc = use(arg, other);
 	}
+	return rc;
+}
+
+int homes_again(const char *const *paths, size_t n, homes_use *use, void *arg)
+{
+	struct mounts_seen seen;
+	int rc = 0;
+
+	read_mounts(&seen);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		rc = each_again(paths[i], &seen, use, arg);
+	forget_mounts(&seen);
+	return rc;
+}
+
+static int add_again(void *arg, const char *path)
+{
+	add(arg, path);
+	return 0;
 }
 
 static void find_again(struct homes *h)
 {
-	CLEANUP_CLOSE int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	size_t len, n = 0, known = h->n;
-	CLEANUP_FREE char *text = fd < 0 ? NULL : fd_read_file(fd, MOUNTINFO_MAX, &len);
-	CLEANUP_FREE struct mount *v = NULL;
-	char *rest = text, *line;
+	const char *known[HOMES_MAX];
+	size_t n = h->n;
 
-	while (rest && (line = strsep(&rest, "\n"))) {
-		v = xreallocarray(v, n + 1, sizeof(*v));
-		n += read_line(line, &v[n]);
-	}
-	for (size_t i = 0; i < known; i++)
-		add_again(h, h->v[i], v, n);
+	memcpy(known, h->v, n * sizeof(*known));
+	(void)homes_again(known, n, add_again, h);
 }
 
 void homes_find(struct homes *h)

@@ -31,6 +31,18 @@ void homes_find(struct homes *h);
  */
 int homes_check(struct error *err);
 
+/** typedef homes_use - takes a path, and what was handed over with it. Return: not 0 to end there. */
+typedef int homes_use(void *arg, const char *path);
+
+/**
+ * homes_again() - other names of existing files and directories
+ * @paths, @n: absolute
+ *
+ * Calls @use for each place at which the file system of one of them is mounted once more and shows
+ * it. Return: 0, or what @use returned.
+ */
+int homes_again(const char *const *paths, size_t n, homes_use *use, void *arg);
+
 /** homes_clear() - release the paths. */
 void homes_clear(struct homes *h);
 

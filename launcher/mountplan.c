@@ -215,6 +215,37 @@ static int add_moved(void *arg, const char *variable, const char *path)
 	return add_hidden(m->p, path, false, m->err);
 }
 
+/** struct again - what hide_again() needs */
+struct again {
+	struct mountplan *p;
+	bool firm;
+	struct error *err;
+};
+
+static int hide_again(void *arg, const char *path)
+{
+	const struct again *a = arg;
+
+	for (size_t i = 0; i < a->p->n; i++)
+		if (a->p->v[i].kind == STEP_HIDE && a->p->v[i].firm >= a->firm &&
+		    strcmp(a->p->v[i].path, path) == 0)
+			return 0;
+	return add_hidden(a->p, path, a->firm, a->err);
+}
+
+/* Where the file system of something hidden is mounted once more, it has another name. */
+static int add_other_names(struct mountplan *p, bool firm, struct error *err)
+{
+	CLEANUP_FREE const char **paths = xcalloc(p->n + 1, sizeof(*paths));
+	struct again again = { p, firm, err };
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->v[i].kind == STEP_HIDE && p->v[i].firm == firm)
+			paths[n++] = p->v[i].path;
+	return n ? homes_again(paths, n, hide_again, &again) : 0;
+}
+
 static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan, struct error *err)
 {
 	struct moved moved = { p, plan, err };
@@ -237,7 +268,7 @@ static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan,
 	for (size_t i = 0; i < plan->private_paths.n; i++)
 		if (add_private_path(p, plan->private_paths.v[i], err))
 			return -1;
-	return 0;
+	return add_other_names(p, true, err) || add_other_names(p, false, err) ? -1 : 0;
 }
 
 /*

@@ -257,6 +257,27 @@ class Files(World):
                                         str(uid), *argv], capture_output=True)
                     self.assertEqual(p.stdout, want, p.stderr)
 
+    def test_a_second_mount_of_what_is_hidden(self):
+        """F-015: of the whole tree, and of nothing but a directory with keys"""
+        if os.geteuid() != 0:
+            skipped.append("F-015: a second mount of what is hidden: not root")
+            return
+        again = self.outside + "/again"
+        os.makedirs(again, exist_ok=True)
+        secret = self.outside + "/secret"
+        os.makedirs(secret, exist_ok=True)
+        with open(secret + "/file", "w") as f:
+            f.write("canary\n")
+        script = 'mount --%s "$1" "$2" && shift 2 && exec "$@"'
+        for how, where, name in (("rbind", "/", "/etc/shadow"), ("rbind", "/", secret + "/file"),
+                                 ("bind", secret, "/file"), ("bind", self.home + "/.ssh", "/id_rsa")):
+            self.fill(0)
+            for argv in (["cat", again + name],
+                         self.inside(["cat", again + name], "--deny-read", secret)):
+                p = self.run_as(0, ["unshare", "-m", "sh", "-c", script % how, "sh", where, again, *argv],
+                                capture_output=True)
+                self.assertEqual(p.stdout != "", argv[0] == "cat", (name, p.stderr))
+
     def test_a_home_directory_that_is_another_users(self):
         for uid in users():
             self.fill(uid)
