@@ -107,12 +107,38 @@ static char *absolute(const struct search *s, const char *dir, const char *word)
 
 static void read_config(struct search *s, const char *file, unsigned depth, char **worktree);
 
+static bool is_beneath_root(const struct search *s, const char *file)
+{
+	size_t n = strlen(s->root);
+
+	return strncmp(file, s->root, n) == 0 && file[n] == '/';
+}
+
+/*
+ * What is missing or no file names nothing, and of the user's own files elsewhere some may be root's;
+ * whatever else cannot be read may name anything.
+ */
+static void check_unread(struct search *s, const char *path, int code)
+{
+	static const int harmless[] = { ENOENT, ENOTDIR, EISDIR, EINVAL, ELOOP, ENAMETOOLONG };
+
+	for (size_t i = 0; i < ARRAY_SIZE(harmless); i++)
+		if (code == harmless[i])
+			return;
+	if (s->out->unread || (code == EACCES && !is_beneath_root(s, path)))
+		return;
+	s->out->unread = xstrdup(path);
+	s->out->unread_code = code;
+}
+
 /* Hooks that are links: the link is locked with its directory, where it leads is not. */
 static void add_hooks(struct search *s, const char *hooks)
 {
 	DIR *d = opendir(hooks);
 	struct dirent *e;
 
+	if (!d && errno != EACCES) /* then the directory is locked as it is, and no hook runs */
+		check_unread(s, hooks, errno);
 	while (d && (e = readdir(d)))
 		if (e->d_type == DT_LNK || e->d_type == DT_UNKNOWN)
 			add_path(s, xasprintf("%s/%s", hooks, e->d_name), true);
@@ -208,14 +234,6 @@ static void take_variable(void *arg, const char *section, const char *key, const
 	}
 }
 
-/* Of the user's own files elsewhere some may be root's; nothing inside can change those. */
-static bool is_beneath_root(const struct search *s, const char *file)
-{
-	size_t n = strlen(s->root);
-
-	return strncmp(file, s->root, n) == 0 && file[n] == '/';
-}
-
 /* @worktree: NULL, or receives core.worktree, which the caller frees. */
 static void read_config(struct search *s, const char *file, unsigned depth, char **worktree)
 {
@@ -224,8 +242,8 @@ static void read_config(struct search *s, const char *file, unsigned depth, char
 	size_t n;
 	CLEANUP_FREE char *text = fd < 0 ? NULL : fd_read_file(fd, CONFIG_MAX, &n);
 
-	if (fd < 0 && errno == EACCES && !s->out->unread && is_beneath_root(s, file))
-		s->out->unread = xstrdup(file);
+	if (!text)
+		check_unread(s, file, errno);
 	if (text)
 		gitconfig_parse(text, n, take_variable, &c);
 	if (worktree)

@@ -34,7 +34,8 @@ struct gitobeys_path {
  * struct gitobeys - what was found
  * @dirs, @ndirs: not the working tree's own .git
  * @paths, @npaths: absolute, as they are spelt; they may be links, or lead through some
- * @unread: configuration that this user has no permission to read, or NULL; what it names is missing
+ * @unread: what could not be read, or NULL; what it names is missing here
+ * @unread_code: the errno of that
  */
 struct gitobeys {
 	struct gitobeys_dir *dirs;
@@ -42,6 +43,7 @@ struct gitobeys {
 	struct gitobeys_path *paths;
 	size_t npaths;
 	char *unread;
+	int unread_code;
 };
 
 /**

@@ -1,5 +1,6 @@
 #include "launcher/homes.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdbool.h>
@@ -144,12 +145,14 @@ static int each_again(const char *path, const struct mounts_seen *seen, homes_us
 	return rc;
 }
 
-int homes_again(const char *const *paths, size_t n, homes_use *use, void *arg)
+int homes_again(const char *const *paths, size_t n, homes_use *use, void *arg, struct error *err)
 {
 	struct mounts_seen seen;
 	int rc = 0;
 
 	read_mounts(&seen);
+	if (!seen.text)
+		return error_set(err, errno, "cannot read /proc/self/mountinfo");
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		rc = each_again(paths[i], &seen, use, arg);
 	forget_mounts(&seen);
@@ -168,7 +171,7 @@ static void find_again(struct homes *h)
 	size_t n = h->n;
 
 	memcpy(known, h->v, n * sizeof(*known));
-	(void)homes_again(known, n, add_again, h);
+	(void)homes_again(known, n, add_again, h, NULL); /* mountplan.c fails then, too */
 }
 
 void homes_find(struct homes *h)

@@ -39,9 +39,9 @@ typedef int homes_use(void *arg, const char *path);
  * @paths, @n: absolute
  *
  * Calls @use for each place at which the file system of one of them is mounted once more and shows
- * it. Return: 0, or what @use returned.
+ * it. Return: 0, or what @use returned, or -1 with @err.
  */
-int homes_again(const char *const *paths, size_t n, homes_use *use, void *arg);
+int homes_again(const char *const *paths, size_t n, homes_use *use, void *arg, struct error *err);
 
 /** homes_clear() - release the paths. */
 void homes_clear(struct homes *h);

@@ -243,7 +243,7 @@ static int add_other_names(struct mountplan *p, bool firm, struct error *err)
 	for (size_t i = 0; i < p->n; i++)
 		if (p->v[i].kind == STEP_HIDE && p->v[i].firm == firm)
 			paths[n++] = p->v[i].path;
-	return n ? homes_again(paths, n, hide_again, &again) : 0;
+	return n ? homes_again(paths, n, hide_again, &again, err) : 0;
 }
 
 static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan, struct error *err)

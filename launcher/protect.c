@@ -723,11 +723,15 @@ static bool is_above_root(const char *path, const char *root)
 static int protect_obeyed(struct protect *p, const struct gitobeys *g, const char *root,
 			  struct error *err)
 {
+	if (g->unread && g->unread_code == EACCES)
+		return error_set(
+			err, 0,
+			"cannot tell what git runs here: you have no permission to read %s, "
+			"and the command could take it; take it first (chmod)",
+			g->unread);
 	if (g->unread)
-		return error_set(err, EACCES,
-				 "cannot tell what git runs here: %s cannot be read, but the "
-				 "command could take the permission; take it first (chmod)",
-				 g->unread);
+		return error_set(err, g->unread_code,
+				 "cannot tell what git runs here: cannot read %s", g->unread);
 	for (size_t i = 0; i < g->ndirs; i++)
 		if (root_of(p, g->dirs[i].path) && protect_git_dir(p, &g->dirs[i], err))
 			return -1;

@@ -410,6 +410,27 @@ static void test_what_little_known_variables_lead_to(void **state)
 	assert_int_equal(system("rm -r .git own s c.sh status"), 0);
 }
 
+/* Too large for us, but not for git. */
+static void test_configuration_that_cannot_be_read_stops_the_start(void **state)
+{
+	struct launcher_plan plan = workspace();
+	struct protect p;
+	struct error err;
+
+	(void)state;
+	assert_int_equal(
+		system("git init -q . && printf '[include]\npath = ../big\n' >> .git/config "
+		       "&& head -c 2000000 /dev/zero | tr '\\0' '#' > big"),
+		0);
+	assert_int_equal(protect_prepare(&plan, NULL, &p, &err), -1);
+	assert_non_null(strstr(err.msg, "big"));
+	assert_false(exists(".mcp.json"));
+	assert_int_equal(system("echo > big"), 0);
+	prepare(&p);
+	finish(&p);
+	assert_int_equal(system("rm -r .git big"), 0);
+}
+
 /* "gitdir: ./bare" in the working tree, with linked ones beside it, and a .git that is a link. */
 static void test_git_directories_by_other_names(void **state)
 {
@@ -550,6 +571,7 @@ int main(void)
 		cmocka_unit_test(test_git_directories_of_submodules),
 		cmocka_unit_test(test_what_configuration_leads_to),
 		cmocka_unit_test(test_what_little_known_variables_lead_to),
+		cmocka_unit_test(test_configuration_that_cannot_be_read_stops_the_start),
 		cmocka_unit_test(test_git_directories_by_other_names),
 		cmocka_unit_test(test_relative_names_are_each_trees_own),
 		cmocka_unit_test(test_what_cannot_be_told_is_locked_whole),
