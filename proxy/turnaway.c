@@ -55,9 +55,11 @@ void turnaway(struct session *s, int fd, enum listener_kind kind, const struct t
 	struct proxy *p = s->proxy;
 	ssize_t n = recv(fd, p->scratch, sizeof(p->scratch), MSG_DONTWAIT);
 	struct target t = asked_for(s, fd, kind, fixed, p->scratch, n);
-	const struct proxy_event ev = {
-		.kind = PROXY_EVENT_DECISION, .conn = ++p->next_conn, .target = &t, .decision = full
-	};
+	const struct proxy_event ev = { .kind = PROXY_EVENT_DECISION,
+					.conn = ++p->next_conn,
+					.target = &t,
+					.client = fd,
+					.decision = full };
 	char sentence[REFUSAL_MAX], reply[REPLY_HTTP_MAX];
 
 	if (s->cfg.event)

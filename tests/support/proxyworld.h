@@ -51,6 +51,7 @@ struct told {
 	bool has_rule;
 	struct addr addr;
 	uint64_t up, down;
+	int client;
 	char reason[32];
 	char said[256];
 };
@@ -94,7 +95,8 @@ static inline void world_note(void *arg, const struct proxy_event *ev)
 			  .has_rule = ev->decision.rule && ev->decision.rule->text[0],
 			  .addr = ev->addr,
 			  .up = ev->bytes_up,
-			  .down = ev->bytes_down };
+			  .down = ev->bytes_down,
+			  .client = ev->client };
 
 	if (ev->reason)
 		(void)snprintf(t.reason, sizeof(t.reason), "%s", ev->reason);

@@ -383,6 +383,8 @@ static void when_full(struct world *w, uint16_t port, size_t held)
 	assert_non_null(strstr(reply, "\r\nSbx-Net-Code: limit\r\n"));
 	close(fd);
 	assert_int_equal(world_count(w, PROXY_EVENT_DECISION, CODE_LIMIT), 1);
+	for (size_t i = 0; i < w->ntold; i++) /* who it was is asked of this socket, not of ours */
+		assert_true(w->told[i].client > STDERR_FILENO);
 	fd = dial_port(port);
 	assert_true(send_all(fd, "\5\1\0", 3));
 	assert_int_equal(recv(fd, &byte, 1, 0), -1);
