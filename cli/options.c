@@ -256,8 +256,10 @@ static bool contradicts(const struct run_options *o, struct error *err)
 	else if (o->locked && !policy)
 		(void)error_set(err, 0, "--locked needs a file to keep to: --policy FILE");
 	else if (o->locked && (more || o->allow_from.n > 0))
-		(void)error_set(err, 0,
-				"--locked keeps to --policy; other options cannot allow more");
+		(void)error_set(
+			err, 0,
+			"--locked keeps to --policy; other options cannot allow more: add it to "
+			"that file, or run with --learn and that file instead of --locked");
 	else
 		return false;
 	return true;

@@ -162,15 +162,20 @@ static bool is_needed(const struct tally_row *r)
 	return r->allow && r->code != CODE_DNS_FAILED && r->target.port != 0 && r->target.host.len;
 }
 
-static void add(struct learnt *v, size_t *n, const struct tally_row *r)
+/* The rule that names it is as needed as the one for the name; but localhost is one for both. */
+static bool needs_address(const struct tally_row *r)
+{
+	return r->listed.family != AF_UNSPEC && !hostname_is_local(&r->target.host);
+}
+
+static void add(struct learnt *v, size_t *n, const struct target *t, const struct tally_row *r)
 {
 	size_t i = 0;
 
-	while (i < *n && !target_equal(&v[i].target, &r->target))
+	while (i < *n && !target_equal(&v[i].target, t))
 		i++;
 	if (i == *n)
-		v[(*n)++] =
-			(struct learnt){ .target = r->target, .first = r->first, .last = r->last };
+		v[(*n)++] = (struct learnt){ .target = *t, .first = r->first, .last = r->last };
 	if (!v[i].program)
 		v[i].program = r->program;
 	v[i].is_private |= r->is_private;
@@ -192,12 +197,18 @@ static struct learnt *collect(const struct tally *t, size_t *n)
 {
 	size_t rows;
 	const struct tally_row **row = tally_sorted(t, &rows);
-	struct learnt *v = xcalloc(rows + 1, sizeof(*v));
+	struct learnt *v = xcalloc(2 * rows + 1, sizeof(*v));
+	struct target listed;
 
 	*n = 0;
 	for (size_t i = 0; i < rows; i++) {
-		if (is_needed(row[i]))
-			add(v, n, row[i]);
+		if (!is_needed(row[i]))
+			continue;
+		add(v, n, &row[i]->target, row[i]);
+		if (needs_address(row[i])) {
+			target_from_addr(&row[i]->listed, row[i]->target.port, &listed);
+			add(v, n, &listed, row[i]);
+		}
 	}
 	free(row);
 	qsort(v, *n, sizeof(*v), by_name);

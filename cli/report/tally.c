@@ -107,8 +107,12 @@ void tally_close(struct tally *t, const struct target *target, const struct addr
 		return;
 	r->bytes_up += up;
 	r->bytes_down += down;
-	if (addr->family != AF_UNSPEC && addr_classify(addr) == ADDR_PRIVATE)
+	if (addr->family == AF_UNSPEC || addr_classify(addr) == ADDR_PUBLIC)
+		return;
+	if (addr_classify(addr) == ADDR_PRIVATE)
 		r->is_private = true;
+	else if (!target_is_literal(target))
+		r->listed = *addr;
 }
 
 const struct tally_sums *tally_sums(const struct tally *t)

@@ -26,6 +26,8 @@
  * @count: decisions
  * @bytes_up, @bytes_down: of its closed connections
  * @is_private: a connection went to a private address
+ * @listed: the address, neither public nor private, that a connection of a name went to: a rule
+ *          names it; family AF_UNSPEC for none
  * @first, @last: seconds since the epoch
  */
 struct tally_row {
@@ -38,6 +40,7 @@ struct tally_row {
 	struct addr addr;
 	uint64_t count, bytes_up, bytes_down;
 	bool is_private;
+	struct addr listed;
 	int64_t first, last;
 };
 

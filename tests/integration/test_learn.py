@@ -60,6 +60,16 @@ class Learn(WorldCase):
             self.assertIn("refused " + entry.replace("v4only.example:80", "v4only.example"),
                           done.stderr)
 
+    def test_the_address_that_a_name_led_to_is_learnt(self):
+        """An allowed name that leads to a listed address needs both entries the next time, too."""
+        def fetch(*options):
+            return self.w.curl([*options], "-o", "/dev/null", "http://lo4.example/")
+        self.assertIn("127.0.0.1:80", fetch("-a", "lo4.example").stderr)
+        self.assertEqual(fetch("--learn", self.file, "-a", "127.0.0.1:80").returncode, 0)
+        self.assertCountEqual(self.allowed(), ["lo4.example:80", "127.0.0.1:80"])
+        again = fetch("-p", self.file, "--locked")
+        self.assertEqual((again.returncode, again.stderr), (0, ""))
+
     def test_what_is_refused_stays_refused_and_is_not_learnt(self):
         done = self.fetch("--learn", self.file, "-d", "evil.example", more="""
 for u in http://evil.example/ http://lo4.example/ http://meta.example/ http://10.1.2.3/ \
@@ -178,6 +188,8 @@ curl -sS -m 5 -o /dev/null http://other.example/; exit 0""")
                         ["--learn", self.file, "--locked", "-p", self.file]):
             with self.subTest(options):
                 self.assertEqual(self.w.sbx_run(options, ["true"]).returncode, 64)
+        done = self.w.sbx_run(["--locked", "-p", self.file, "-a", "x.example"], ["true"])
+        self.assertIn("add it to that file", done.stderr)
 
     def test_siblings_are_proposed(self):
         script = "for h in a.wild i.wild a.wild foo_bar.wild; do " \
