@@ -122,6 +122,10 @@ static const char *failure(const struct decision *d)
 		return "the upstream proxy's certificate is not accepted";
 	case EPROTO:
 		return "the upstream proxy does not speak as it should";
+	case ENOTCONN:
+		return "the upstream proxy cannot be reached";
+	case ECONNABORTED:
+		return "the upstream proxy refuses it";
 	case EADDRNOTAVAIL:
 		return "this machine has no address of that kind";
 	default:

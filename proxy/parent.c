@@ -240,6 +240,18 @@ static void handshake(struct parent *p, int fd)
 		secure(p);
 }
 
+/* ENOTCONN: it is the proxy that is not there; of the target nobody knows. */
+static void missed(struct parent *p, int error)
+{
+	char name[TARGET_TEXT_MAX];
+
+	log_info("upstream proxy %s: %s", target_format(&p->up.at, name), strerror(error));
+	if (error == ETIMEDOUT)
+		fail(p, CODE_CONNECT_TIMEOUT, error);
+	else
+		fail(p, CODE_CONNECT_FAILED, ENOTCONN);
+}
+
 static void dialled(void *arg, int fd, const struct addr *addr, int error)
 {
 	struct parent *p = arg;
@@ -251,7 +263,7 @@ static void dialled(void *arg, int fd, const struct addr *addr, int error)
 		resolver_cancel(p->query);
 	p->query = NULL;
 	if (fd < 0)
-		fail(p, error == ETIMEDOUT ? CODE_CONNECT_TIMEOUT : CODE_CONNECT_FAILED, error);
+		missed(p, error);
 	else if (p->plan.bare && !p->up.tls)
 		succeed(p, fd);
 	else
@@ -275,7 +287,7 @@ static void resolved(void *arg, enum resolver_status status, const struct addr *
 	if (n || (p->dial && !more))
 		dial(p, v, n, more);
 	else if (!more)
-		fail(p, CODE_CONNECT_FAILED, EHOSTUNREACH);
+		missed(p, EHOSTUNREACH);
 }
 
 struct parent *parent_new(const struct parent_plan *plan, parent_cb *cb, void *arg)

@@ -112,7 +112,8 @@ size_t reply_http(unsigned status, enum code code, const char *sentence, bool he
 
 static enum socks5_rep rep_of_errno(int err)
 {
-	if (err == ECONNREFUSED)
+	/* the last two: the upstream proxy is not there, or refuses (parent.c, upstream.c) */
+	if (err == ECONNREFUSED || err == ENOTCONN || err == ECONNABORTED)
 		return SOCKS5_REFUSED;
 	if (err == ENETUNREACH)
 		return SOCKS5_NET_UNREACHABLE;

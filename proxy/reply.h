@@ -55,8 +55,8 @@ size_t reply_ssh(const char *sentence, uint8_t out[REPLY_SSH_MAX]);
  * reply_socks5_rep() - the reply field for a code
  * @err: errno of a failed connect for CODE_CONNECT_FAILED, else 0
  *
- * Policy 02; connect-failed 05 (ECONNREFUSED), 03 (ENETUNREACH), 04 (EHOSTUNREACH) or 01;
- * connect-timeout 06; dns-failed 04; bad-host, bad-port and limit 01.
+ * Policy 02; connect-failed 05 (ECONNREFUSED, or an upstream proxy that fails), 03 (ENETUNREACH),
+ * 04 (EHOSTUNREACH) or 01; connect-timeout 06; dns-failed 04; bad-host, bad-port and limit 01.
  */
 enum socks5_rep reply_socks5_rep(enum code code, int err);
 

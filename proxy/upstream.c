@@ -472,6 +472,14 @@ static unsigned http_status(const uint8_t *p, size_t n)
 	return p[12] == ' ' || p[12] == '\r' ? status : 0;
 }
 
+/* 4xx is the proxy's own no (403, 407); behind it something did not answer for the others. */
+static int status_error(unsigned status)
+{
+	if (!status)
+		return EPROTO;
+	return status >= 400 && status <= 499 ? ECONNABORTED : ECONNREFUSED;
+}
+
 static enum parse hear_head(struct upstream_talk *talk, const uint8_t *p, size_t n, size_t *used)
 {
 	size_t seen = n < UPSTREAM_HEAD_MAX ? n : UPSTREAM_HEAD_MAX;
@@ -484,7 +492,7 @@ static enum parse hear_head(struct upstream_talk *talk, const uint8_t *p, size_t
 		return seen == UPSTREAM_HEAD_MAX ? bad(talk, EPROTO, 0) : PARSE_MORE;
 	status = http_status(p, (size_t)(end - p) + 2);
 	if (status < 200 || status > 299)
-		return bad(talk, status ? ECONNREFUSED : EPROTO, status);
+		return bad(talk, status_error(status), status);
 	talk->step = UPSTREAM_STEP_THROUGH;
 	*used = (size_t)(end - p) + 4;
 	return PARSE_OK;

@@ -98,6 +98,8 @@ class Upstream(WorldCase):
         done = self.w.curl(["-a", ONLY, "--upstream-proxy", "http://%s:1" % GATE4], "-o",
                            "/dev/null", "-w", "%{http_code}", "http://%s/" % ONLY)
         self.assertEqual(done.stdout, "502")
+        self.assertIn("the upstream proxy cannot be reached", done.stderr)
+        self.assertNotIn("nothing listens there", done.stderr)
         self.assertLess(time.monotonic() - start, 15)
 
     def test_parent_that_does_not_know(self):

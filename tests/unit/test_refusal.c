@@ -114,6 +114,8 @@ static void test_format_says_why_a_connection_failed(void **state)
 				"listens there)" },
 		{ ENETUNREACH, "cannot reach h.example:80 (unreachable: no way leads there)" },
 		{ ECONNRESET, "cannot reach h.example:80 (the connection was reset)" },
+		{ ENOTCONN, "cannot reach h.example:80 (the upstream proxy cannot be reached)" },
+		{ ECONNABORTED, "cannot reach h.example:80 (the upstream proxy refuses it)" },
 		{ EIO, "cannot reach h.example:80 (the connection failed)" },
 	};
 	char out[REFUSAL_MAX];

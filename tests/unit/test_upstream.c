@@ -381,6 +381,32 @@ static void test_talk_socks5(void **state)
 		    PARSE_OK, 12, "\5\2\0\2\5\1\0\3\14good.example\1\273", 23);
 }
 
+/* What the parent itself does not let through, and what it could not reach. */
+static void test_talk_http_refusals(void **state)
+{
+	static const struct {
+		const char *in;
+		int error;
+	} row[] = {
+		{ "HTTP/1.1 403 No\r\n\r\n", ECONNABORTED },
+		{ "HTTP/1.1 407 Who\r\n\r\n", ECONNABORTED },
+		{ "HTTP/1.1 502 Bad Gateway\r\n\r\n", ECONNREFUSED },
+		{ "HTTP/1.1 abc\r\n\r\n", EPROTO },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		char said[2 * UPSTREAM_SAY_MAX];
+		size_t said_n, used, n = strlen(row[i].in);
+		int error;
+
+		assert_int_equal(talk("http://p.example", "good.example", row[i].in, n, n, said,
+				      &said_n, &used, &error),
+				 PARSE_BAD);
+		assert_int_equal(error, row[i].error);
+	}
+}
+
 static void test_talk_socks5_refusals(void **state)
 {
 	static const struct {
@@ -424,6 +450,7 @@ int main(void)
 		cmocka_unit_test(test_talk_86_bounds_the_head),
 		cmocka_unit_test(test_talk_87_sends_basic),
 		cmocka_unit_test(test_talk_socks5),
+		cmocka_unit_test(test_talk_http_refusals),
 		cmocka_unit_test(test_talk_socks5_refusals),
 	};
 
