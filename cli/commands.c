@@ -22,9 +22,9 @@ const struct command command_table[] = {
 	{ "bridge", FOR_BRIDGE, "--socket PATH [OPTION]... [--] COMMAND [ARG]...",
 	  "inside somebody else's empty network namespace: join it to a proxy", bridge_main },
 	{ "why", FOR_WHY, "[OPTION]... HOST[:PORT]",
-	  "the verdict for a host, and the rule, file and line that it comes from", why_main },
+	  "the verdict for a host, and the rule, file and line behind it", why_main },
 	{ "check", FOR_CHECK, "[OPTION]... [FILE]...",
-	  "load and lint the policy: 0 clean, 1 warnings with --strict, 2 errors", check_main },
+	  "lint the policy: 0 clean, 1 warnings with --strict, 2 errors", check_main },
 	{ "approvals", 0, "[--follow] [--session ID]",
 	  "answer the questions of runs from another terminal", approvals_main },
 	{ "top", 0, "[--once] [--json] [--socket PATH]",
@@ -38,11 +38,10 @@ const struct command command_table[] = {
 	{ "report", 0, "[text|markdown|json|junit|sarif] FILE",
 	  "what a run reached and was refused, from its audit log", report_main },
 	{ "import", 0, "claude|srt|codex FILE",
-	  "print the policy of another program's file as a settings file of ours", import_main },
+	  "print another program's policy file as a settings file of ours", import_main },
 	{ "env", FOR_ENV, "[OPTION]...", "the variables that the command would get", env_main },
 	{ "doctor", 0, "[--json]",
-	  "what this host lets a sandbox be made of, what is missing, and the remedy",
-	  doctor_main },
+	  "what a sandbox needs of this host, what is missing, and the remedy", doctor_main },
 	{ "connect", 0, "HOST PORT",
 	  "inside a run: stdin and stdout to HOST:PORT (ssh ProxyCommand)", connect_main },
 };
@@ -139,6 +138,10 @@ static int help_main(int argc, char **argv)
 		return finish(stdout);
 	}
 	c = command_find(argv[1]);
+	if (!c && strcmp(argv[1], "help") == 0) {
+		commands_help(stdout);
+		return finish(stdout);
+	}
 	if (!c)
 		return unknown_command(argv[1]);
 	command_help(stdout, c);

@@ -35,6 +35,8 @@ struct layers {
 	const char **lists[SETTINGS_NUM_LISTS];
 	char **made;
 	size_t nmade;
+	const struct settings_entry **missing; /* said already */
+	size_t nmissing;
 };
 
 static void on_warning(void *arg, const char *file, unsigned line, const char *text)
@@ -264,6 +266,7 @@ void layers_free(struct layers *l)
 	for (size_t i = 0; i < l->nmade; i++)
 		free(l->made[i]);
 	free(l->made);
+	free(l->missing);
 	for (size_t i = 0; i < l->nfiles; i++)
 		free(l->files[i]);
 	free(l->files);
@@ -597,6 +600,19 @@ static const char *keep(struct layers *l, char *s)
 	return s;
 }
 
+/* A list is asked for more than once. */
+static void say_missing(struct layers *l, const struct layer *layer, const struct settings_entry *e,
+			const char *path)
+{
+	for (size_t i = 0; i < l->nmissing; i++)
+		if (l->missing[i] == e)
+			return;
+	l->missing = xreallocarray(l->missing, l->nmissing + 1, sizeof(*l->missing));
+	l->missing[l->nmissing++] = e;
+	log_warn("%s:%u: '%s' does not exist, so nothing is granted there", layer->settings->file,
+		 e->line, path);
+}
+
 static const char *entry_text(struct layers *l, const struct layer *layer, enum settings_list_id id,
 			      const struct settings_entry *e)
 {
@@ -612,8 +628,7 @@ static const char *entry_text(struct layers *l, const struct layer *layer, enum 
 	path = keep(l, absolute(layer, text));
 	if (is_tightening_list(id) || access(path, F_OK) == 0)
 		return path;
-	log_warn("%s:%u: '%s' does not exist, so nothing is granted there", layer->settings->file,
-		 e->line, path);
+	say_missing(l, layer, e, path);
 	return NULL;
 }
 

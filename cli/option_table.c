@@ -249,7 +249,7 @@ static int apply_publish(struct run_options *o, const struct option_spec *spec, 
 
 	if (!sep || !parse_port(value, (size_t)(sep - value), &p.host_port) ||
 	    !parse_port(sep + 1, strlen(sep + 1), &p.port))
-		return error_set(err, 0, "needs %s, such as 8080=80, not '%s'", spec->arg,
+		return error_set(err, 0, "needs %s, such as 8080=8000, not '%s'", spec->arg,
 				 show(value).s);
 	*grow(o->publishes, o->npublishes) = p;
 	return 0;

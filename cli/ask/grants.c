@@ -70,6 +70,17 @@ static int list(void)
 	return fflush(stdout) == 0 ? 0 : LAUNCHER_EXIT_SETUP;
 }
 
+/* As in a rule, a name without a port means every port of it. */
+static bool is_pattern(const char *name, const char *pattern)
+{
+	size_t len = strlen(name);
+
+	if (len == 0 || strncmp(name, pattern, len) != 0)
+		return false;
+	return !pattern[len] ||
+	       (pattern[len] == ':' && (name[len - 1] == ']' || !strchr(name, ':')));
+}
+
 /* argv of PATTERNs; none is all. */
 static bool is_named(void *arg, const struct grant *g)
 {
@@ -78,7 +89,7 @@ static bool is_named(void *arg, const struct grant *g)
 	if (!*names)
 		return true;
 	for (; *names; names++)
-		if (strcmp(*names, g->pattern) == 0)
+		if (is_pattern(*names, g->pattern))
 			return true;
 	return false;
 }
@@ -90,8 +101,16 @@ static int forget(char **names)
 
 	if (n < 0)
 		return fail(&err);
+	if (n == 0) {
+		fprintf(stderr,
+			"sbx-net: nothing revoked: no answer is remembered%s; 'sbx-net grants "
+			"list' "
+			"shows what is\n",
+			*names ? " for that" : "");
+		return EXIT_NONE;
+	}
 	printf("%ld answer%s revoked\n", n, n == 1 ? "" : "s");
-	return n ? 0 : EXIT_NONE;
+	return 0;
 }
 
 int grants_main(int argc, char **argv)

@@ -31,7 +31,11 @@ static int verify(FILE *in, const char *name)
 	while ((n = getline(&line, &size, in)) > 0) {
 		number++;
 		if (line[n - 1] != '\n' || !audit_chain_check(&chain, line, (size_t)n - 1)) {
-			printf("%s:%lu: the chain is broken here\n", name, number);
+			printf("%s:%lu: %s\n", name, number,
+			       number > 1 || strstr(line, "\"chain\":")
+				       ? "the chain is broken here"
+				       : "no chain begins here: was it written with "
+					 "--audit-chain?");
 			return EXIT_BROKEN;
 		}
 	}

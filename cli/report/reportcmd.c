@@ -39,7 +39,8 @@ static int report(const char *format, const char *name)
 	bad = savedaudit_read(in, name, t, &err);
 	(void)fclose(in);
 	if (bad > 0)
-		fprintf(stderr, "sbx-net: %s: %ld lines are no JSON objects\n", name, bad);
+		fprintf(stderr, "sbx-net: %s: %ld line%s no JSON object%s\n", name, bad,
+			bad == 1 ? " is" : "s are", bad == 1 ? "" : "s");
 	if (bad >= 0)
 		report_write(format, t, "", stdout);
 	tally_free(t);

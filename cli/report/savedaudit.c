@@ -102,10 +102,12 @@ long savedaudit_read(FILE *in, const char *name, struct tally *t, struct error *
 	size_t size = 0;
 	ssize_t n;
 	long bad = 0;
+	bool events = false;
 
 	while ((n = getline(&text, &size, in)) > 0) {
 		json_t *line = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
 
+		events |= json_is_string(json_object_get(line, "event"));
 		if (json_is_object(line))
 			add(line, t);
 		else
@@ -114,5 +116,7 @@ long savedaudit_read(FILE *in, const char *name, struct tally *t, struct error *
 	}
 	if (ferror(in))
 		return error_set(err, errno, "cannot read '%s'", name);
+	if (bad > 0 && !events)
+		return error_set(err, 0, "'%s' is no audit log", name);
 	return bad;
 }

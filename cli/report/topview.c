@@ -119,7 +119,8 @@ void topview_print(const struct topview *view, const struct topview_row *row, si
 	put_line(view, out, "", "%s", "");
 	if (n == 0) {
 		put_line(view, out, DIM, "%s",
-			 "no run asks at a terminal or on a control socket, and nothing serves");
+			 "no run asks at a terminal or on a control socket, and no serve has a "
+			 "session");
 		return;
 	}
 	put_line(view, out, DIM, "%-10s %5s %6s %8s %8s %7s %8s %8s  %s", "SESSION", "AGE", "CONNS",

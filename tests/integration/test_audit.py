@@ -215,6 +215,12 @@ curl -sS -m 5 -o /dev/null --noproxy '*' http://192.0.2.77/; true"""])
         self.assertEqual(done.returncode, 125)
         self.assertIn("does not end in a line of a chain", done.stderr)
 
+    def test_a_log_without_a_chain_is_told_from_a_broken_one(self):
+        path = self.w.write("plain.log", '{"event":"start"}\n')
+        done = self.verify(path)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no chain begins here", done.stdout)
+
     def test_usage(self):
         for args in (["audit"], ["audit", "verify"], ["audit", "x", "y"], ["audit", "verify", "a", "b"]):
             self.assertEqual(self.w.run([self.w.sbx, *args]).returncode, 64)

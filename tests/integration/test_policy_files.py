@@ -200,6 +200,13 @@ class PolicyFiles(WorldCase):
         self.assertEqual(done.returncode, 125)
         self.assertIn(path, done.stderr)
 
+    def test_what_is_missing_is_said_once(self):
+        path = self.write(os.path.join(self.dir, "p.json"),
+                          '{"filesystem": {"allowWrite": ["/nonexistent/x"]}}')
+        done = self.w.run(self.argv(["--no-config", "-p", path], "true"))
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.stderr.count("does not exist, so nothing is granted"), 1, done.stderr)
+
     def test_audit_log(self):
         path = os.path.join(self.dir, "audit.log")
         self.write(self.wide, "forged\n")

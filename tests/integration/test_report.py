@@ -163,6 +163,12 @@ class Reports(WorldCase):
         self.assertIn("3 lines are no JSON objects", done.stderr)
         self.assertIn("0 refused", done.stdout)
 
+    def test_a_file_that_is_no_log_is_an_error(self):
+        path = self.w.write("policy.json", '{\n  "network": {}\n}\n')
+        done = self.w.run([self.w.sbx, "report", path])
+        self.assertEqual((done.returncode, done.stdout), (125, ""))
+        self.assertIn("is no audit log", done.stderr)
+
 
 if __name__ == "__main__":
     main()

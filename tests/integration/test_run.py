@@ -57,7 +57,7 @@ class Statuses(WorldCase):
                 self.assertEqual(done.returncode, 64, done.stderr)
                 self.assertNotEqual(done.stderr, "")
         for args, text in ((["--help"], "run"), (["--version"], "sbx-net"),
-                           (["run", "--help"], "--allow")):
+                           (["run", "--help"], "--allow"), (["help", "help"], "Commands:")):
             with self.subTest(args):
                 done = self.w.run([self.w.sbx, *args])
                 self.assertEqual(done.returncode, 0)
