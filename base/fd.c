@@ -118,6 +118,19 @@ int fd_open_regular(int dir, const char *path, int flags, struct error *err)
 	return take_fd(&fd);
 }
 
+void fd_raise_limit(struct rlimit *was)
+{
+	struct rlimit l = { 0 };
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+		const struct rlimit all = { l.rlim_max, l.rlim_max };
+
+		(void)setrlimit(RLIMIT_NOFILE, &all);
+	}
+	if (was)
+		*was = l;
+}
+
 char *fd_read_file(int fd, size_t max, size_t *len)
 {
 	CLEANUP_FREE char *buf = NULL;

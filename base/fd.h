@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -60,6 +61,12 @@ int fd_open_regular(int dir, const char *path, int flags, struct error *err);
  * (EFBIG when it is larger than @max, EISDIR for a directory).
  */
 char *fd_read_file(int fd, size_t max, size_t *len);
+
+/**
+ * fd_raise_limit() - let this process have as many descriptors open as its hard limit says
+ * @was: NULL, or receives the limits for setrlimit(2) to put back
+ */
+void fd_raise_limit(struct rlimit *was);
 
 /**
  * fd_send() - send bytes and descriptors over a unix socket in one message

@@ -2,28 +2,18 @@
 
 #include <event2/event.h>
 #include <signal.h>
-#include <sys/resource.h>
 
+#include "base/fd.h"
 #include "cli/hostaddrs.h"
 #include "dns/resolver.h"
 #include "proxy/audit.h"
 #include "proxy/proxy.h"
 
-static void raise_nofile(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
-		l.rlim_cur = l.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &l);
-	}
-}
-
 int outside_open(struct outside *out, const char *const *servers, struct error *err)
 {
 	const struct resolver_config dns = { .servers = servers };
 
-	raise_nofile();
+	fd_raise_limit(NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	out->base = event_base_new();
 	if (!out->base)

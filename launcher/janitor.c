@@ -26,6 +26,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,6 +51,19 @@ struct notice {
 	char content[8], name[NAME_MAX + 1];
 };
 
+/* One descriptor will do for what is in one directory: there may be thousands of placeholders. */
+static int share_dir(const struct protect *what, int dir)
+{
+	struct stat a, b;
+
+	if (what->nmade == 0 || fstat(dir, &a) < 0 ||
+	    fstat(what->made[what->nmade - 1].dir, &b) < 0 || a.st_dev != b.st_dev ||
+	    a.st_ino != b.st_ino)
+		return dir;
+	(void)close(dir);
+	return what->made[what->nmade - 1].dir;
+}
+
 /* A placeholder that has been made is the one that was announced last. */
 static void take_note(struct protect *what, const struct notice *n, int dir)
 {
@@ -61,6 +75,7 @@ static void take_note(struct protect *what, const struct notice *n, int dir)
 		cleanup_close(&dir);
 		return;
 	}
+	dir = share_dir(what, dir);
 	what->made = xreallocarray(what->made, what->nmade + 1, sizeof(*what->made));
 	what->made[what->nmade++] = (struct placeholder){
 		.dir = dir,
@@ -129,7 +144,7 @@ static void run(int sock)
 {
 	struct protect what = { 0 };
 	sigset_t all;
-	int pidfd, rc;
+	int pidfd;
 
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
@@ -138,11 +153,13 @@ static void run(int sock)
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		(void)close(fd);
-	rc = await_sign(sock, &what, &pidfd);
+	fd_raise_limit(NULL);
+	if (await_sign(sock, &what, &pidfd) < 0)
+		_exit(1); /* the command may be running: what is removed now would take its lock along */
 	if (pidfd >= 0)
 		await_end(pidfd);
 	remove_all(&what);
-	_exit(rc < 0);
+	_exit(0);
 }
 
 /* Return: 0, or -1 with errno. */

@@ -339,12 +339,14 @@ int mounts_setup(const struct launcher_plan *plan, const struct protect *protect
 			  .empty_dir = -1,
 			  .empty_file = -1,
 			  .err = err };
+	struct rlimit was;
 	int rc;
 
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return error_set(err, errno, "cannot detach the mount namespace");
 	if (mountplan_make(plan, protect, &w.plan, err))
 		return -1;
+	fd_raise_limit(&was); /* one for each step; the command gets the caller's own limit */
 	rc = carry_out(&w);
 	if (rc == 0) {
 		collect(&w, out);
@@ -354,6 +356,8 @@ int mounts_setup(const struct launcher_plan *plan, const struct protect *protect
 	cleanup_close(&w.empty_dir);
 	cleanup_close(&w.empty_file);
 	mountplan_clear(&w.plan);
+	if (setrlimit(RLIMIT_NOFILE, &was) < 0)
+		return error_set(err, errno, "cannot put the limit of descriptors back");
 	return rc;
 }
 

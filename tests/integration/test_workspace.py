@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """What people do in a workspace, with placeholders in it: git, copies, archives; nothing stays."""
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -240,6 +241,20 @@ class Workspace(WorldCase):
                          "git -C lib/sub log --format=%s -1; git submodule --quiet foreach pwd | wc -l")
         self.assertEqual(out, "outer\ninner\n1\n")
         self.assertEqual(self.host("git status -s; git fsck"), "")
+
+    def test_more_submodules_than_descriptors(self):
+        """What the caller's limit lets be open is enough, and the command gets that limit again."""
+        self.repository()
+        self.host("for i in $(seq 120); do mkdir -p .git/modules/$i; echo x > .git/modules/$i/HEAD; done")
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
+        try:
+            out = self.works("ulimit -Sn; for d in .git/modules/*; do "
+                             "! (echo x > $d/hooks/x) 2> /dev/null; done; ls .git/modules | wc -l")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        self.assertEqual(out, "512\n120\n")
+        self.assertEqual(self.host("find .git/modules -name hooks"), "")
 
     # ---- and afterwards
 
