@@ -94,7 +94,7 @@ static int explain(const struct policy *p, const struct target *t)
 	printf("code: %s\n", policy_code_name(d.code));
 	if (d.verdict == VERDICT_ALLOW && !target_is_literal(t))
 		printf("addresses: judged when the name is resolved; those of this machine, "
-		       "metadata and private ones are refused\n");
+		       "metadata, private and special-use ones are refused unless allowed, too\n");
 	return d.verdict == VERDICT_ALLOW ? 0 : EXIT_REFUSED;
 }
 

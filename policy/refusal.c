@@ -133,14 +133,19 @@ static const char *failure(const struct decision *d)
 	}
 }
 
+/* The name is allowed already, and what it leads to is refused: its own entry has to stay. */
+static bool is_address_refused(const struct target *t, const struct decision *d)
+{
+	return d->addr.family != AF_UNSPEC && !target_is_literal(t);
+}
+
 static void put_reason(struct line *l, const struct target *t, const struct decision *d)
 {
 	char addr[ADDR_TEXT_MAX];
-	bool resolved = d->addr.family != AF_UNSPEC && !target_is_literal(t);
 
 	put(l, " (");
 	put(l, failure(d));
-	if (resolved) {
+	if (is_address_refused(t, d)) {
 		put(l, d->code == CODE_DENIED ? " address " : ": ");
 		put(l, addr_format(&d->addr, addr));
 	}
@@ -168,9 +173,17 @@ static void put_addr_remedy(struct line *l, const struct target *t, const struct
 	put_target(l, &direct);
 }
 
+static enum remedy remedy_of(const struct target *t, const struct decision *d)
+{
+	/* localhost and its kind, leading elsewhere: the name is listed, and once more does not help */
+	if (d->code == CODE_NOT_LISTED && is_address_refused(t, d))
+		return REMEDY_ADDR;
+	return phrase[d->code].remedy;
+}
+
 static void put_remedy(struct line *l, const struct target *t, const struct decision *d)
 {
-	switch (phrase[d->code].remedy) {
+	switch (remedy_of(t, d)) {
 	case REMEDY_NONE:
 		return;
 	case REMEDY_ALLOW:
@@ -190,6 +203,11 @@ static void put_remedy(struct line *l, const struct target *t, const struct deci
 		put_addr_remedy(l, t, d);
 		return;
 	}
+}
+
+bool refusal_is_addition(const struct target *t, const struct decision *d)
+{
+	return remedy_of(t, d) != REMEDY_NONE && is_address_refused(t, d);
 }
 
 const char *refusal_remedy(const struct target *t, const struct decision *d, char out[REFUSAL_MAX])
@@ -212,7 +230,7 @@ const char *refusal_format(const struct target *t, const struct decision *d, cha
 		put_target(&l, t);
 	put_reason(&l, t, d);
 	if (phrase[d->code].remedy != REMEDY_NONE)
-		put(&l, "; allow with: ");
+		put(&l, refusal_is_addition(t, d) ? "; allow also with: " : "; allow with: ");
 	put_remedy(&l, t, d);
 	return out;
 }

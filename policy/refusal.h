@@ -6,6 +6,7 @@
 #ifndef POLICY_REFUSAL_H
 #define POLICY_REFUSAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "policy/policy.h"
@@ -20,7 +21,8 @@
  *     "connect-failed", "connect-timeout") read "cannot reach HOST:PORT (REASON)"
  * @out: REFUSAL_MAX bytes; printable ASCII, one line, no final newline
  *
- * The remedy is named only where one exists (a denied entry names its rule instead).
+ * The remedy is named only where one exists (a denied entry names its rule instead). Where the name
+ * is allowed and the address that it leads to is not, it reads "allow also with: OPTION".
  *
  * Return: @out.
  */
@@ -35,5 +37,12 @@ const char *refusal_format(const struct target *t, const struct decision *d, cha
  * Return: @out.
  */
 const char *refusal_remedy(const struct target *t, const struct decision *d, char out[REFUSAL_MAX]);
+
+/**
+ * refusal_is_addition() - whether refusal_remedy() has to be added to what allows the name already
+ *
+ * In its place it would lead to the next refusal: that of the name.
+ */
+bool refusal_is_addition(const struct target *t, const struct decision *d);
 
 #endif

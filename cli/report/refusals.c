@@ -19,7 +19,8 @@ struct entry {
 	enum code code;
 	uint64_t count;
 	char *text, *remedy;
-	char *said; /* where there is no valid target */
+	bool addition; /* the remedy: to what allows the name already */
+	char *said;    /* where there is no valid target */
 };
 
 struct refusals {
@@ -120,6 +121,7 @@ void refusals_note(struct refusals *r, const struct target *t, const struct deci
 	r->slot[i] = (uint16_t)r->n;
 	*e = (struct entry){ .target = *t, .code = d->code, .count = 1 };
 	e->remedy = xstrdup(refusal_remedy(t, d, text));
+	e->addition = refusal_is_addition(t, d);
 	e->text = xstrdup(refusal_format(t, d, text));
 	e->said = said_of(t, d) ? xstrdup(d->said) : NULL;
 	if ((r->quiet && !r->tell) || r->lines > LINES_MAX)
@@ -168,6 +170,10 @@ static void put_remedies(const struct entry *const *v, size_t n, FILE *out)
 {
 	const char *lead = "sbx-net: allow with: ";
 
+	for (size_t i = 0; i < n; i++) {
+		if (v[i]->addition)
+			lead = "sbx-net: allow also with: ";
+	}
 	for (size_t i = 0; i < n; i++) {
 		if (!*v[i]->remedy)
 			continue;

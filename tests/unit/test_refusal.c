@@ -43,11 +43,15 @@ static void test_format_every_code(void **state)
 		{ "a.bad.example:443", CODE_DENIED, "10.0.0.1", &plain,
 		  "refused a.bad.example:443 (denied address 10.0.0.1 by *.bad.example, --deny)" },
 		{ "h.example:3000", CODE_LOOPBACK, "127.0.0.1", NULL,
-		  "refused h.example:3000 (leads to this machine: 127.0.0.1); allow with: --allow "
+		  "refused h.example:3000 (leads to this machine: 127.0.0.1); allow also with: "
+		  "--allow "
 		  "127.0.0.1:3000" },
 		{ "h.example:3000", CODE_LOOPBACK, "::1", NULL,
-		  "refused h.example:3000 (leads to this machine: ::1); allow with: --allow "
+		  "refused h.example:3000 (leads to this machine: ::1); allow also with: --allow "
 		  "[::1]:3000" },
+		{ "localhost:3000", CODE_NOT_LISTED, "10.0.0.1", NULL,
+		  "refused localhost:3000 (not on the allow list: 10.0.0.1); allow also with: "
+		  "--allow 10.0.0.1:3000" },
 		{ "localhost:3000", CODE_LOOPBACK, NULL, NULL,
 		  "refused localhost:3000 (leads to this machine); allow with: --allow "
 		  "localhost:3000" },
@@ -57,15 +61,16 @@ static void test_format_every_code(void **state)
 		  "refused 169.254.1.1:80 (a link-local address); allow with: --allow "
 		  "169.254.1.1:80" },
 		{ "h.example:80", CODE_OWN_ADDRESS, "192.0.2.1", NULL,
-		  "refused h.example:80 (an address of this machine: 192.0.2.1); allow with: "
+		  "refused h.example:80 (an address of this machine: 192.0.2.1); allow also with: "
 		  "--allow 192.0.2.1:80" },
 		{ "h.example:80", CODE_PRIVATE, "10.0.0.1", NULL,
-		  "refused h.example:80 (a private address: 10.0.0.1); allow with: "
+		  "refused h.example:80 (a private address: 10.0.0.1); allow also with: "
 		  "--allow-private h.example" },
 		{ "10.0.0.1:80", CODE_PRIVATE, "10.0.0.1", NULL,
 		  "refused 10.0.0.1:80 (a private address); allow with: --allow 10.0.0.1:80" },
 		{ "h.example:80", CODE_SPECIAL, "198.18.0.1", NULL,
-		  "refused h.example:80 (a special-use address: 198.18.0.1); allow with: --allow "
+		  "refused h.example:80 (a special-use address: 198.18.0.1); allow also with: "
+		  "--allow "
 		  "198.18.0.1:80" },
 		{ "h.example:80", CODE_STRICT, NULL, NULL,
 		  "refused h.example:80 (not on the allow list, and strict mode asks nobody); "

@@ -144,6 +144,27 @@ static void test_summary_counts_and_names_the_remedy(void **state)
 	refusals_free(r);
 }
 
+/* Typed alone, the address would leave the name refused. */
+static void test_summary_adds_to_what_is_allowed(void **state)
+{
+	struct decision special = { .code = CODE_SPECIAL };
+	struct target a = named("a.example"), b = named("192.0.2.7:80");
+	struct refusals *r = refusals_new(false);
+	CLEANUP_FREE char *text = NULL, *plain = NULL;
+
+	(void)state;
+	refusals_note(r, &b, &special);
+	refusals_note(r, &b, &special);
+	plain = summary(r);
+	assert_non_null(strstr(plain, "sbx-net: allow with: --allow 192.0.2.7:80\n"));
+	assert_true(addr_parse("203.0.113.80", 12, &special.addr));
+	refusals_note(r, &a, &special);
+	text = summary(r);
+	assert_non_null(strstr(text, "sbx-net: allow also with: --allow 192.0.2.7:80 --allow "
+				     "203.0.113.80:443\n"));
+	refusals_free(r);
+}
+
 static void test_quiet_has_no_summary(void **state)
 {
 	const struct decision unlisted = { .code = CODE_NOT_LISTED };
@@ -166,6 +187,7 @@ int main(void)
 		cmocka_unit_test(test_block_lists_each_target_and_reason_once),
 		cmocka_unit_test(test_more_targets_than_are_remembered_are_counted),
 		cmocka_unit_test(test_summary_counts_and_names_the_remedy),
+		cmocka_unit_test(test_summary_adds_to_what_is_allowed),
 		cmocka_unit_test(test_quiet_has_no_summary),
 	};
 
