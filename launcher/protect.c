@@ -69,6 +69,7 @@ static const struct name {
 	{ ".git", "config.worktree.lock", "" },
 	{ ".git", "config.worktree", "" },
 	{ ".git", "commondir", ".\n" },
+	{ ".hg", "hgrc", "" },
 	{ "", ".sbx-net", NULL },
 	{ "", ".claude", NULL },
 	{ "", ".codex", NULL },
@@ -746,28 +747,30 @@ static int protect_obeyed(struct protect *p, const struct gitobeys *g, const cha
 }
 
 /*
- * .git: names are made in a directory, also in one that a link leads to, if that is writable inside.
+ * .git, .hg: names are made in a directory, also in one that a link leads to, if that is writable
+ * inside.
  * A link or a file is locked itself: whoever replaces it has a repository of his own.
  */
-static int protect_dot_git(struct protect *p, int root, const char *path, struct error *err)
+static int protect_dot_dir(struct protect *p, int root, const char *path, const char *name,
+			   struct error *err)
 {
-	CLEANUP_FREE char *git = xasprintf("%s/.git", path);
+	CLEANUP_FREE char *dot = xasprintf("%s/%s", path, name);
 	char canonical[PATH_MAX], kept[PATH_MAX];
 	struct stat st;
 	int dir;
 
-	if (fstatat(root, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
 	if (!S_ISDIR(st.st_mode))
-		add_path(p, path, ".git");
-	if (S_ISREG(st.st_mode) || !realpath(git, canonical) || !root_of(p, canonical))
+		add_path(p, path, name);
+	if (S_ISREG(st.st_mode) || !realpath(dot, canonical) || !root_of(p, canonical))
 		return 0;
 	dir = keep_dir(p, canonical, kept);
 	if (dir < 0 && errno == ENOTDIR)
 		return 0;
 	if (dir < 0)
-		return error_set(err, errno, "cannot lock %s to protect what is in it", git);
-	return protect_names(p, dir, kept, ".git", err);
+		return error_set(err, errno, "cannot lock %s to protect what is in it", dot);
+	return protect_names(p, dir, kept, name, err);
 }
 
 static int protect_root(struct protect *p, const char *root, const struct homes *homes,
@@ -786,7 +789,8 @@ static int protect_root(struct protect *p, const char *root, const struct homes 
 		return error_set(err, errno, "cannot lock %s to protect what is in it", root);
 	if (is_empty_root(top))
 		return 0;
-	if (protect_dot_git(p, top, path, err) || protect_names(p, top, path, "", err))
+	if (protect_dot_dir(p, top, path, ".git", err) ||
+	    protect_dot_dir(p, top, path, ".hg", err) || protect_names(p, top, path, "", err))
 		return -1;
 	gitobeys_find(path, homes->v, homes->n, &g);
 	rc = protect_obeyed(p, &g, path, err);

@@ -82,6 +82,23 @@ static void test_absent_names_are_held_and_let_go(void **state)
 	assert_false(exists(".mcp.json"));
 }
 
+/* Mercurial's configuration has hooks in it; there is nothing to lock where nobody uses it. */
+static void test_mercurial_is_locked_where_it_is(void **state)
+{
+	struct protect p;
+
+	(void)state;
+	prepare(&p);
+	assert_false(lists(&p, ".hg/hgrc") || exists(".hg"));
+	finish(&p);
+	assert_int_equal(mkdir(".hg", 0700), 0);
+	prepare(&p);
+	assert_true(lists(&p, ".hg/hgrc") && exists(".hg/hgrc"));
+	finish(&p);
+	assert_false(exists(".hg/hgrc"));
+	assert_int_equal(rmdir(".hg"), 0);
+}
+
 /* How many names an empty directory is left with. */
 static size_t entries(void)
 {
@@ -557,6 +574,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_absent_names_are_held_and_let_go),
+		cmocka_unit_test(test_mercurial_is_locked_where_it_is),
 		cmocka_unit_test(test_an_empty_root_stays_empty),
 		cmocka_unit_test(test_home_is_held_where_it_is_writable),
 		cmocka_unit_test(test_what_a_killed_run_left_is_removed_by_the_next),
