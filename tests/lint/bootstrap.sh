@@ -62,6 +62,8 @@ new_world() {
 	END
 	fake cmake <<-'END'
 		echo "cmake $*" >>"$WORLD/log"
+		echo '-- Looking for a header'
+		echo 'CMake Warning' >&2
 		[ ! -e "$WORLD/cmake-is-broken" ] || exit 1
 		mkdir -p "build/$2"
 		touch "build/$2/build.ninja"
@@ -169,6 +171,14 @@ expect status "$status" 125
 expect stderr "$err" '*could not install: cmake ninja-build*'
 not_logged ^cmake
 
+case_name='a terminal sees the steps, and not the checks of cmake'
+new_world
+install_everything
+seen=$(cd "$world" && PATH=$world/bin:$PATH script -qec "'$world/tree/bootstrap' build" /dev/null </dev/null)
+expect terminal "$seen" '*bootstrap: configuring *bootstrap: building in *bootstrap: built *'
+[[ $seen != *'Looking for'* ]] || fail "$case_name: $seen"
+grep -q 'Looking for' "$world/tree/build/cmake-release.log" || fail "$case_name: no log"
+
 case_name='one package is missing'
 new_world
 install_everything
@@ -192,7 +202,7 @@ rm "$world/bin/dpkg-query" "$world/bin/apt-get"
 touch "$world/cmake-is-broken"
 boot run true
 expect status "$status" 125
-expect stderr "$err" '*libevent-dev*cmake failed*'
+expect stderr "$err" '*libevent-dev*-- Looking for a header*CMake Warning*cmake failed*'
 
 case_name='the build fails'
 new_world
@@ -244,6 +254,7 @@ boot
 expect status "$status" 64
 boot rnu
 expect status "$status" 64
+expect stderr "$err" "bootstrap: unknown command 'rnu'*Usage: ./bootstrap run*"
 boot fuzz 5s
 expect status "$status" 64
 boot --help
