@@ -51,4 +51,31 @@ completes cat sbx-net run -q ca || fail 'bash: the command'
 completes cat sbx-net run -q -- ca || fail 'bash: the command behind --'
 ! completes --allow sbx-net run cat --a || fail 'bash: our option behind the command'
 completes a-file sbx-net run -a example.com -- cat a- || fail 'bash: the word of a command'
+
+# the words of commands that have no options of the table, and files only where one may stand
+completes codex sbx-net import c || fail 'bash: import codex'
+! completes a-file sbx-net import a || fail 'bash: import, a file for a word'
+completes a-file sbx-net import codex a || fail 'bash: import codex, a file'
+completes revoke sbx-net grants r || fail 'bash: grants revoke'
+completes --all sbx-net grants revoke --a || fail 'bash: grants revoke --all'
+! completes a-file sbx-net grants a || fail 'bash: grants, a file'
+completes sarif sbx-net report s || fail 'bash: report sarif'
+completes a-file sbx-net report a || fail 'bash: report, a file'
+completes a-file sbx-net report sarif a || fail 'bash: report sarif, a file'
+completes verify sbx-net audit v || fail 'bash: audit verify'
+completes diff sbx-net policy d || fail 'bash: policy diff'
+completes --json sbx-net doctor --j || fail 'bash: doctor --json'
+completes import sbx-net help i || fail 'bash: help import'
+! completes a-file sbx-net help a || fail 'bash: help, a file'
+completes a-file sbx-net check a || fail 'bash: check, a file'
+! completes a-file sbx-net why a || fail 'bash: why, a file'
+for shell in zsh fish; do
+	for word in codex revoke sarif verify diff; do
+		grep -qE "(compadd --|-a ').*\b$word\b" "$scripts/$shell" || fail "$shell: no $word"
+	done
+done
+grep -q "from help' -xa '.*import" "$scripts/fish" || fail 'fish: help import'
+for text in "$root/README.md" "$root/docs/sbx-net.1"; do
+	grep -qE -e '(--|Fl Fl )completions' "$text" || fail "$text: no --completions"
+done
 finish

@@ -40,7 +40,7 @@ done
 no_strangers() {
 	local option
 	while read -r option; do
-		case " $foreign --help --version " in *" $option "*) continue ;; esac
+		case " $foreign --help --version --completions " in *" $option "*) continue ;; esac
 		grep -qE -e "$option( |\$)" <<<"$all" || fail "$1 names $option, which does not exist"
 	done < <(grep -oE -e '(^|[^a-zA-Z0-9-])--[a-z][a-z0-9-]+' <<<"$2" | grep -oE -e '--.*' |
 		sort -u)
