@@ -179,6 +179,18 @@ static void print_part(const struct trial_result *r, const struct trial_about *a
 		printf("%27sremedy: %s\n", "", a->remedy);
 }
 
+/* A run fails for the reason of a part, as a rule: that has been told, with its remedy. */
+static bool is_told(const struct findings *f)
+{
+	for (int i = 0; i < TRIAL_NUM; i++) {
+		const struct trial_result *r = &f->part[i];
+
+		if (r->tried && !r->ok && *r->err.msg && strstr(f->whole.said, r->err.msg))
+			return true;
+	}
+	return false;
+}
+
 static void print(const struct findings *f)
 {
 	static const char *const sentence[] = {
@@ -193,7 +205,7 @@ static void print(const struct findings *f)
 	printf("%-9s %-16s %s\n", f->whole.ok ? "ok" : "missing", "run",
 	       "a whole run, tried from inside before its command started");
 	if (!f->whole.ok)
-		printf("%27s%s\n", "", f->whole.said);
+		printf("%27s%s\n", "", is_told(f) ? "for the reason above" : f->whole.said);
 	printf("%s\n", sentence[f->state]);
 }
 

@@ -77,7 +77,7 @@ static int open_dir(const char *path, struct error *err)
 }
 
 /* The lock dies with its holder, so a socket without one is a dead process's. */
-static int lock_name(struct privsock *s, struct error *err)
+static int lock_name(struct privsock *s, const char *dir, struct error *err)
 {
 	CLEANUP_FREE char *name = xasprintf("%s.lock", s->name);
 
@@ -86,8 +86,12 @@ static int lock_name(struct privsock *s, struct error *err)
 		return error_set(err, errno, "cannot open '%s'", name);
 	if (flock(s->lock, LOCK_EX | LOCK_NB) == 0)
 		return 0;
-	return error_set(err, errno == EWOULDBLOCK ? 0 : errno, "another process listens on '%s'",
-			 s->name);
+	if (errno != EWOULDBLOCK)
+		return error_set(err, errno, "cannot lock '%s/%s'", dir, name);
+	(void)error_set(err, 0, "another process listens on '%s/%s'", dir, s->name);
+	if (err)
+		err->code = EADDRINUSE;
+	return -1;
 }
 
 static int bind_name(struct privsock *s, const struct sockaddr_un *sa, struct error *err)
@@ -119,7 +123,7 @@ int privsock_listen(struct privsock *out, const char *dir, const char *name, str
 		return -1;
 	s.dir = open_dir(dir, err);
 	s.name = xstrdup(name);
-	if (s.dir < 0 || lock_name(&s, err) < 0 || bind_name(&s, &sa, err) < 0) {
+	if (s.dir < 0 || lock_name(&s, dir, err) < 0 || bind_name(&s, &sa, err) < 0) {
 		cleanup_close(&s.fd);
 		cleanup_close(&s.lock);
 		cleanup_close(&s.dir);

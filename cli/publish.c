@@ -19,6 +19,7 @@
 #include <event2/event_struct.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -267,10 +268,14 @@ static int listen_on(const struct addr *a, uint16_t port, struct error *err)
 	if (fd < 0)
 		return error_set(err, errno, "--publish %u: no socket", port);
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (struct sockaddr *)&sa, len) < 0 || listen(fd, BACKLOG) < 0)
-		return error_set(err, errno, "--publish: cannot listen on port %u of the host",
-				 port);
-	return take_fd(&fd);
+	if (bind(fd, (struct sockaddr *)&sa, len) == 0 && listen(fd, BACKLOG) == 0)
+		return take_fd(&fd);
+	if (errno == EACCES)
+		return error_set(err, 0,
+				 "--publish: cannot listen on port %u of the host (%s): low ports, "
+				 "below 1024 as a rule, need privileges; take a higher one",
+				 port, strerror(EACCES));
+	return error_set(err, errno, "--publish: cannot listen on port %u of the host", port);
 }
 
 /* A host without IPv6 is served over IPv4 alone; a port that is taken in either is an error. */

@@ -79,7 +79,12 @@ int program_find(const char *name, char *const *envp, char **path, struct error 
 	}
 	if (code == 0)
 		return 0;
-	if (code == ENOENT && !direct)
+	if (code == ENOENT && strchr(name, ' '))
+		(void)error_set(err, 0,
+				"%s: command not found; it is one word with blanks in it: leave "
+				"out the quotes, or run: sh -c '...'",
+				name);
+	else if (code == ENOENT && !direct)
 		(void)error_set(err, 0, "%s: command not found", name);
 	else if (code == ENOENT && strncmp(name, "/tmp/", 5) == 0)
 		(void)error_set(err, code,

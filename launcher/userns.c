@@ -87,23 +87,35 @@ static const struct {
 	  "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0" },
 };
 
+/* The kernel's word stands before the remedy, which is the last thing so that it can be copied. */
+static int explain(struct error *err, int code, const char *cause, const char *lead,
+		   const char *remedy)
+{
+	(void)error_set(err, 0, "cannot make namespaces: %s (%s)%s%s", cause, strerror(code), lead,
+			remedy);
+	if (err)
+		err->code = code;
+	return -1;
+}
+
 int userns_explain(int code, struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(switches); i++)
 		if (read_sysctl(switches[i].path) == switches[i].bad)
-			return error_set(err, code, "cannot make namespaces: %s; as root: %s",
-					 switches[i].cause, switches[i].remedy);
+			return explain(err, code, switches[i].cause,
+				       "; as root: ", switches[i].remedy);
 	if (code == ENOSPC || code == EUSERS)
-		return error_set(err, code,
-				 "cannot make namespaces: the limit of this user or of nesting is "
-				 "reached; raise user.max_*_namespaces with sysctl");
+		return explain(err, code, "the limit of this user or of nesting is reached", "; ",
+			       "raise user.max_*_namespaces with sysctl");
 	if (code == EINVAL)
-		return error_set(err, code,
-				 "cannot make namespaces: this kernel lacks one of the user, net, "
-				 "PID, mount, IPC, UTS and cgroup namespaces");
-	return error_set(err, code,
-			 "cannot make namespaces: refused by the surroundings (a container's "
-			 "seccomp filter, a chroot, or another sandbox); run it outside, or start "
-			 "the container with --security-opt seccomp=unconfined "
-			 "--security-opt systempaths=unconfined");
+		return explain(err, code,
+			       "this kernel lacks one of the user, net, PID, mount, IPC, UTS and "
+			       "cgroup namespaces",
+			       "", "");
+	return explain(err, code,
+		       "refused by the surroundings (a container's seccomp filter, a chroot, or "
+		       "another sandbox)",
+		       "; ",
+		       "run it outside, or start the container with --security-opt "
+		       "seccomp=unconfined --security-opt systempaths=unconfined");
 }

@@ -125,6 +125,20 @@ static uint16_t default_port(const struct upstream *up)
 	return up->tls ? HTTPS_PORT : HTTP_PORT;
 }
 
+/* "http:/host": a scheme that lacks a slash is no host with a bad port. */
+static bool is_broken_url(const char *text)
+{
+	static const char *const scheme[] = { "http:", "https:", "socks5h:", "socks5:" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(scheme); i++) {
+		size_t n = strlen(scheme[i]);
+
+		if (strncasecmp(text, scheme[i], n) == 0 && strncmp(text + n, "//", 2) != 0)
+			return true;
+	}
+	return false;
+}
+
 int upstream_parse(const char *text, struct upstream *out, struct error *err)
 {
 	struct upstream up = { .scheme = UPSTREAM_HTTP, .at = { .via = VIA_CONNECT } };
@@ -146,6 +160,8 @@ int upstream_parse(const char *text, struct upstream *out, struct error *err)
 		*out = up;
 		return 0;
 	case TARGET_BAD_PORT:
+		if (is_broken_url(text))
+			break;
 		return error_set(err, 0, "upstream proxy: bad port");
 	case TARGET_BAD_HOST:
 		break;

@@ -155,6 +155,15 @@ static int serve_proxy(struct serve *s, int fd, struct error *err)
 	return session_listen(gate_session(s->gate), copy, LISTENER_PROXY, NULL, err);
 }
 
+static int explain_taken(const char *dir, struct error *err)
+{
+	return error_set(
+		err, 0,
+		"another process serves in %s; to serve beside it, name another directory: "
+		"--dir DIR",
+		dir);
+}
+
 /* The sockets that a service manager passed in, or else our own. */
 static int open_sockets(struct serve *s, struct error *err)
 {
@@ -175,7 +184,7 @@ static int open_sockets(struct serve *s, struct error *err)
 		return -1;
 	if (privsock_listen(&s->proxy, s->dir, "proxy.sock", err) < 0 ||
 	    privsock_listen(&s->control, s->dir, "control.sock", err) < 0)
-		return -1;
+		return err->code == EADDRINUSE ? explain_taken(s->dir, err) : -1;
 	if (serve_proxy(s, s->proxy.fd, err) < 0)
 		return -1;
 	return attach_listen(s->attach, s->control.fd, err);

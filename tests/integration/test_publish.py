@@ -131,6 +131,11 @@ class Publish(WorldCase):
         done = self.w.sbx_run(["--publish", "18005=80"], ["echo", "ran"])
         self.assertEqual((done.returncode, done.stdout), (0, "ran\n"), done.stderr)
 
+    def test_a_low_port_is_explained(self):
+        done = self.w.sbx_run(["--publish", "80=80"], ["echo", "ran"])
+        self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+        self.assertIn("below 1024", done.stderr)
+
     def test_two_runs_side_by_side(self):
         with self.run_server(["18000=8000"]), self.run_server(["18001=8000"]) as second:
             self.assertEqual(self.ask(18000, b"one"), b"3 ONE")

@@ -39,6 +39,11 @@ class Statuses(WorldCase):
                 done = self.status([], ["no-such-program-here"], uid=uid)
                 self.assertEqual(done.returncode, 127)
                 self.assertIn("no-such-program-here", done.stderr)
+                self.assertNotIn("quotes", done.stderr)
+                for word in ("echo hello", "curl https://good.example/"):
+                    done = self.status([], [word], uid=uid)
+                    self.assertEqual(done.returncode, 127)
+                    self.assertIn("leave out the quotes", done.stderr)
                 done = self.status([], ["/nonexistent/prog"], uid=uid)
                 self.assertEqual(done.returncode, 127)
                 done = self.status([], [path], uid=uid)

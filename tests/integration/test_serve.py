@@ -152,6 +152,8 @@ class Serve(ServeCase):
             done = self.w.run([self.w.sbx, "serve", "--no-config", "--dir", d])
             self.assertEqual(done.returncode, 125)
             self.assertIn("another process", done.stderr)
+            self.assertIn("another process serves in %s;" % d, done.stderr)
+            self.assertIn("--dir", done.stderr)
             self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
             first.kill()
             first.wait()

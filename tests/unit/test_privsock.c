@@ -90,6 +90,7 @@ static void test_listen_replaces_what_is_dead_only(void **state)
 	assert_int_equal(access(path, F_OK), 0);
 	assert_int_equal(privsock_connect(path, NULL), -1);
 	listen_ok(&s, dir);
+	listen_fails(dir, "x.sock", path); /* which one it is */
 	listen_fails(dir, "x.sock", "another process listens");
 	c = privsock_connect(path, NULL); /* the failed attempt has not hurt it */
 	assert_true(c >= 0);

@@ -88,6 +88,29 @@ static void test_parse_refuses_what_it_cannot_do(void **state)
 	}
 }
 
+static void test_parse_tells_a_broken_url_from_a_bad_port(void **state)
+{
+	static const struct {
+		const char *text, *words;
+	} row[] = {
+		{ "http:/proxy.example", "needs [SCHEME://]HOST[:PORT]" },
+		{ "HTTPS:proxy.example", "needs [SCHEME://]HOST[:PORT]" },
+		{ "socks5h:/proxy.example:1080", "needs [SCHEME://]HOST[:PORT]" },
+		{ "http://proxy.example:8x", "bad port" },
+		{ "proxy.example:8x", "bad port" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		struct upstream up;
+		struct error err = { 0 };
+
+		assert_int_equal(upstream_parse(row[i].text, &up, &err), -1);
+		if (!strstr(err.msg, row[i].words))
+			fail_msg("%s: %s", row[i].text, err.msg);
+	}
+}
+
 static void test_parse_bounds_credentials(void **state)
 {
 	char text[700], word[UPSTREAM_CREDENTIAL_MAX + 2];
@@ -442,6 +465,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse_takes_urls),
 		cmocka_unit_test(test_parse_refuses_what_it_cannot_do),
+		cmocka_unit_test(test_parse_tells_a_broken_url_from_a_bad_port),
 		cmocka_unit_test(test_parse_bounds_credentials),
 		cmocka_unit_test(test_env_82_which_variable_counts),
 		cmocka_unit_test(test_env_83_no_proxy),

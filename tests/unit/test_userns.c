@@ -91,6 +91,12 @@ static void test_explain_has_words_for_each_errno(void **state)
 
 		assert_int_equal(userns_explain(cases[i].code, &err), -1);
 		assert_int_equal(err.code, cases[i].code);
+		/* the remedy is the end, to be copied: the kernel's word stands before it, once */
+		assert_non_null(strstr(err.msg, strerror(cases[i].code)));
+		assert_int_not_equal(
+			strcmp(err.msg + strlen(err.msg) - strlen(strerror(cases[i].code)),
+			       strerror(cases[i].code)),
+			0);
 		/* a host whose switches are off gets their names whatever the errno */
 		if (!strstr(err.msg, cases[i].words))
 			assert_non_null(strstr(err.msg, "sysctl"));
