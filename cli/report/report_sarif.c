@@ -3,23 +3,59 @@
  */
 #include "cli/report/report.h"
 
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/xalloc.h"
+#include "cli/layers.h"
 #include "policy/refusal.h"
 
 static void put_rules(FILE *out)
 {
 	for (int c = 0; c < CODE_NUM; c++)
-		(void)fprintf(out, "%s{\"id\":\"%s\"}", c ? "," : "",
+		(void)fprintf(out,
+			      "%s{\"id\":\"%s\",\"shortDescription\":{\"text\":\"a connection's "
+			      "outcome: %s\"}}",
+			      c ? "," : "", policy_code_name((enum code)c),
 			      policy_code_name((enum code)c));
 }
 
-/* A rule of a file has a place; one of the command line has none. */
+/* A path as a URI reference (RFC 3986, 2.1): whoever uploads it cuts the checkout's file:// off. */
+static void put_uri(const char *path, FILE *out)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789/-._~";
+
+	(void)fputs(path[0] == '/' ? "\"file://" : "\"", out);
+	for (; *path; path++)
+		(void)fprintf(out, strchr(plain, *path) ? "%c" : "%%%02X", (unsigned char)*path);
+	(void)fputc('"', out);
+}
+
+/*
+ * Code scanning refuses a result without a place. A rule of a file has one; for what no file names
+ * it is the project's settings file, where a rule for it would stand.
+ */
 static void put_place(const struct tally_row *row, FILE *out)
 {
-	if (!row->file || row->line == 0)
-		return;
+	bool in_file = row->file && row->file[0] && row->line;
+
 	(void)fputs(",\"locations\":[{\"physicalLocation\":{\"artifactLocation\":{\"uri\":", out);
-	report_quoted(row->file, out);
-	(void)fprintf(out, "},\"region\":{\"startLine\":%u}}}]", row->line);
+	put_uri(in_file ? row->file : LAYERS_PROJECT_FILE, out);
+	(void)fprintf(out, "},\"region\":{\"startLine\":%u}}}]", in_file ? row->line : 1);
+}
+
+/* Two targets at one line are two alerts, and the same ones in the next run: the key is fixed. */
+static void put_fingerprint(const struct tally_row *row, FILE *out)
+{
+	static const struct hash_key fixed;
+	char target[TARGET_TEXT_MAX];
+	CLEANUP_FREE char *text =
+		xasprintf("%s %s", policy_code_name(row->code), report_target(row, target));
+
+	(void)fprintf(out, ",\"partialFingerprints\":{\"primaryLocationLineHash\":\"%016llx\"}",
+		      (unsigned long long)hash_bytes(&fixed, text, strlen(text)));
 }
 
 static void put_result(const struct tally_row *row, FILE *out)
@@ -32,6 +68,7 @@ static void put_result(const struct tally_row *row, FILE *out)
 	report_quoted(report_sentence(row, text), out);
 	(void)fprintf(out, "},\"occurrenceCount\":%llu", (unsigned long long)row->count);
 	put_place(row, out);
+	put_fingerprint(row, out);
 	(void)fputs("}", out);
 }
 
@@ -39,7 +76,10 @@ void report_sarif(const struct report *r, FILE *out)
 {
 	const char *comma = "\n";
 
-	(void)fputs("{\"version\":\"2.1.0\",\"runs\":[{\"tool\":{\"driver\":{\"name\":\"sbx-net\","
+	(void)fputs("{\"$schema\":\"https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/"
+		    "schemas/"
+		    "sarif-schema-2.1.0.json\",\"version\":\"2.1.0\",\"runs\":[{\"tool\":{"
+		    "\"driver\":{\"name\":\"sbx-net\","
 		    "\"version\":\"" SBX_VERSION "\",\"rules\":[",
 		    out);
 	put_rules(out);

@@ -8,6 +8,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import schema  # noqa: E402
 from world import WorldCase, main, setup_world, teardown_world  # noqa: E402,F401
 
 SCRIPT = """
@@ -18,6 +19,31 @@ done
 : '<b>|`</b>'
 exit 0
 """
+# What SARIF 2.1.0 requires (3.13 to 3.52), and code scanning beyond it: a place for each result.
+TEXT = {"type": "string", "pattern": "."}
+
+
+def objects(required):
+    return {"type": "object", "required": list(required), "properties": required}
+
+
+def several(of):
+    return {"type": "array", "items": of}
+
+
+SARIF = objects({"version": {"enum": ["2.1.0"]}, "runs": several(objects({
+    "tool": objects({"driver": objects({"name": TEXT, "rules": several(objects({
+        "id": TEXT, "shortDescription": objects({"text": TEXT})}))})}),
+    "results": several(objects({
+        "ruleId": TEXT, "ruleIndex": {"type": "integer", "minimum": 0},
+        "level": {"enum": ["none", "note", "warning", "error"]},
+        "message": objects({"text": TEXT}),
+        "occurrenceCount": {"type": "integer", "minimum": 1},
+        "locations": several(objects({"physicalLocation": objects({
+            "artifactLocation": objects({"uri": {
+                "type": "string", "pattern": "^(file:///)?([A-Za-z0-9._~/-]|%[0-9A-F]{2})+$"}}),
+            "region": objects({"startLine": {"type": "integer", "minimum": 1}})})})),
+    }))})), "$schema": TEXT})
 FORMATS = ("text", "markdown", "json", "junit", "sarif")
 
 
@@ -87,6 +113,7 @@ class Reports(WorldCase):
         self.assertIsNotNone(cases["gone.example:80 (connect-failed)"].find("error"))
 
     def check_sarif(self, text):
+        self.assertEqual(schema.errors(SARIF, json.loads(text)), [])
         run, = json.loads(text)["runs"]
         rules = [r["id"] for r in run["tool"]["driver"]["rules"]]
         results = {r["ruleId"]: r for r in run["results"]}
@@ -94,7 +121,11 @@ class Reports(WorldCase):
         for r in run["results"]:
             self.assertEqual(rules[r["ruleIndex"]], r["ruleId"])
         place = results["denied"]["locations"][0]["physicalLocation"]
-        self.assertEqual(place["artifactLocation"]["uri"], self.policy)
+        self.assertEqual(place["artifactLocation"]["uri"], "file://" + self.policy)
+        for r in run["results"]:
+            self.assertGreater(len(r["locations"]), 0)
+        prints = [r["partialFingerprints"]["primaryLocationLineHash"] for r in run["results"]]
+        self.assertEqual(len(set(prints)), len(prints))
         self.assertGreater(place["region"]["startLine"], 1)
         self.assertEqual(results["connect-failed"]["level"], "warning")
 
