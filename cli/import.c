@@ -168,7 +168,10 @@ static void put_settings(FILE *out, const struct settings *s)
 static void on_warning(void *arg, const char *file, unsigned line, const char *text)
 {
 	(void)arg;
-	log_warn("%s:%u: %s", file, line, text);
+	if (line)
+		log_warn("%s:%u: %s", file, line, text);
+	else
+		log_warn("%s: %s", file, text);
 }
 
 /* Every pattern must be one of ours. */
@@ -238,6 +241,26 @@ static int print(const struct settings *s, struct error *err)
 	return 0;
 }
 
+/* TOML for JSON and the reverse; the parsers' own messages speak of keys and brackets. */
+static int looks_wrong(const char *kind, const char *path, const char *text, struct error *err)
+{
+	bool codex = strcmp(kind, "codex") == 0;
+	const char *dot = strrchr(path, '.');
+	bool json = text[strspn(text, " \t\r\n")] == '{';
+
+	if (codex && json)
+		return error_set(err, 0,
+				 "%s: looks like JSON, and a Codex config.toml is TOML; is it a "
+				 "file for 'import claude' or 'import srt'?",
+				 path);
+	if (!codex && !json && dot && strcmp(dot, ".toml") == 0)
+		return error_set(err, 0,
+				 "%s: looks like TOML, and a file of '%s' is JSON; is it a file "
+				 "for 'import codex'?",
+				 path, kind);
+	return 0;
+}
+
 static struct settings *read_as(const char *kind, const char *path, struct error *err)
 {
 	CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -251,12 +274,28 @@ static struct settings *read_as(const char *kind, const char *path, struct error
 		(void)error_set(err, errno, "cannot read '%s'", path);
 		return NULL;
 	}
+	if (looks_wrong(kind, path, text, err) < 0)
+		return NULL;
 	if (strcmp(kind, "codex") == 0)
 		return codex_parse(text, len, path, on_warning, NULL, err);
 	s = settings_parse_as(text, len, path,
 			      strcmp(kind, "claude") == 0 ? SETTINGS_CLAUDE : SETTINGS_SRT,
 			      on_warning, NULL, err);
 	return s;
+}
+
+/* Whether what was printed says nothing at all. */
+static bool is_empty(const struct settings *s)
+{
+	for (size_t i = 0; i < SETTINGS_NUM_LISTS; i++) {
+		if (s->list[i].n)
+			return false;
+	}
+	for (size_t i = 0; i < SETTINGS_NUM_FLAGS; i++) {
+		if (s->flag[i] != SETTINGS_UNSET && i != SETTINGS_UNSANDBOXED)
+			return false;
+	}
+	return !s->upstream;
 }
 
 static int usage(void)
@@ -279,6 +318,10 @@ int import_main(int argc, char **argv)
 		rc = print(s, &err);
 	if (rc < 0)
 		fprintf(stderr, "sbx-net: %s\n", err.msg);
+	else if (is_empty(s))
+		log_warn("%s: nothing in it could be taken over: the policy is empty, and allows "
+			 "no host",
+			 s->file);
 	settings_free(s);
 	return rc < 0 ? LAUNCHER_EXIT_SETUP : 0;
 }

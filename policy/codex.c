@@ -7,18 +7,22 @@
 #include "base/xalloc.h"
 #include "policy/toml.h"
 
+#define LEFT_MAX 400 /* bytes of names in the last warning; the rest of them is "..." */
+
 /**
  * struct codex - one import
  * @profile: what default_permissions names, or NULL
  * @second: the profile is known, so that its tables can be told from others'
  * @seen: it has a network table
  * @off: network.enabled = false
+ * @read_only: sandbox_mode; writable_roots do not hold then
  * @proxied: something there or in [features.network_proxy] turns the filter on
  */
 struct codex {
 	struct settings *out;
 	char *profile;
-	bool second, seen, off, proxied, open;
+	bool second, seen, off, proxied, open, read_only;
+	char *left; /* names of what is not about hosts or files, ", " between them */
 	settings_warn_cb *warn;
 	void *warn_arg;
 };
@@ -27,6 +31,13 @@ static int fail(struct codex *c, const struct toml_item *it, struct error *err, 
 {
 	return error_set(err, 0, "%s:%u: '%s' %s", c->out->file, it->line, it->key[it->nkey - 1],
 			 what);
+}
+
+/* @text is freed. */
+static void tell(struct codex *c, unsigned line, char *text)
+{
+	c->warn(c->warn_arg, c->out->file, line, text);
+	free(text);
 }
 
 static void add(struct codex *c, enum settings_list_id id, const char *text, unsigned line)
@@ -74,7 +85,10 @@ static int take_list(struct codex *c, const struct toml_item *it, enum settings_
 		return 0;
 	if (it->kind != TOML_STRING || !it->element)
 		return fail(c, it, err, "must be an array of strings");
-	if (id == SETTINGS_UNIX_SOCKETS)
+	if (id == SETTINGS_ALLOW_WRITE && it->text[0] != '/' && it->text[0] != '~')
+		tell(c, it->line,
+		     xasprintf("'%s' is not taken over: it is no absolute path", it->text));
+	else if (id == SETTINGS_UNIX_SOCKETS || id == SETTINGS_ALLOW_WRITE)
 		add(c, id, it->text, it->line);
 	else
 		return take_domain(c, it, it->text,
@@ -120,8 +134,8 @@ static int take_network(struct codex *c, const struct toml_item *it, const char 
 		return 0;
 	}
 	if (it->kind != TOML_TABLE && !it->element)
-		c->warn(c->warn_arg, c->out->file, it->line,
-			"a key of the network table has no effect here");
+		tell(c, it->line,
+		     xasprintf("'%s', a key of the network table, has no effect here", k[n - 1]));
 	return 0;
 }
 
@@ -142,6 +156,65 @@ static int first_pass(void *arg, const struct toml_item *it, struct error *err)
 	return 0;
 }
 
+/* [sandbox_workspace_write], the older form: directories, and the network as a whole. */
+static int take_workspace(struct codex *c, const struct toml_item *it, struct error *err)
+{
+	if (it->nkey == 1 && it->kind != TOML_TABLE)
+		return fail(c, it, err, "must be a table");
+	if (it->nkey == 2 && is(it, 1, "writable_roots"))
+		return take_list(c, it, SETTINGS_ALLOW_WRITE, err);
+	if (it->nkey == 2 && is(it, 1, "network_access")) {
+		if (!is_flag(it))
+			return fail(c, it, err, "must be true or false");
+		c->off |= it->kind == TOML_FALSE;
+		c->open |= it->kind == TOML_TRUE;
+		return 0;
+	}
+	if (it->nkey > 1 && !it->element)
+		tell(c, it->line, xasprintf("'%s' has no effect here", it->key[it->nkey - 1]));
+	return 0;
+}
+
+static int take_mode(struct codex *c, const struct toml_item *it, struct error *err)
+{
+	if (it->kind != TOML_STRING || it->element)
+		return fail(c, it, err, "must be one string");
+	c->read_only = strcmp(it->text, "read-only") == 0;
+	if (c->read_only)
+		tell(c, it->line,
+		     xasprintf("sandbox_mode \"read-only\" is not taken over: run with "
+			       "--deny-write ."));
+	else if (strcmp(it->text, "workspace-write") != 0)
+		tell(c, it->line,
+		     xasprintf("sandbox_mode \"%s\" is not taken over: a run is always confined",
+			       it->text));
+	return 0;
+}
+
+/* Something else: named once, by its first word, or its second where the first says little. */
+static void leave(struct codex *c, const struct toml_item *it)
+{
+	const char *name = it->key[0];
+	CLEANUP_FREE char *before = NULL, *padded = NULL, *wanted = NULL;
+
+	if (c->left && strlen(c->left) > LEFT_MAX)
+		return;
+	before = take_ptr(c->left);
+	if (is(it, 0, "features") && it->nkey > 1)
+		name = it->key[1];
+	padded = xasprintf(", %s,", before ? before : "");
+	wanted = xasprintf(", %s,", name);
+	if (strstr(padded, wanted) || (is(it, 0, "features") && it->nkey == 1))
+		c->left = take_ptr(before);
+	else
+		c->left = before ? xasprintf("%s, %s", before, name) : xstrdup(name);
+	if (c->left && strlen(c->left) > LEFT_MAX) {
+		CLEANUP_FREE char *full = take_ptr(c->left);
+
+		c->left = xasprintf("%.*s ...", LEFT_MAX, full);
+	}
+}
+
 static int second_pass(void *arg, const struct toml_item *it, struct error *err)
 {
 	struct codex *c = arg;
@@ -154,8 +227,15 @@ static int second_pass(void *arg, const struct toml_item *it, struct error *err)
 		}
 		return it->nkey > 2 ? take_network(c, it, it->key + 2, it->nkey - 2, err) : 0;
 	}
-	if (!is(it, 0, "permissions"))
+	if (is(it, 0, "sandbox_workspace_write"))
+		return take_workspace(c, it, err);
+	if (it->nkey == 1 && is(it, 0, "sandbox_mode"))
+		return take_mode(c, it, err);
+	if (!is(it, 0, "permissions")) {
+		if (!is(it, 0, "default_permissions"))
+			leave(c, it);
 		return 0;
+	}
 	/* an older form had one table for all */
 	if (is(it, 1, "network")) {
 		c->seen = true;
@@ -166,8 +246,13 @@ static int second_pass(void *arg, const struct toml_item *it, struct error *err)
 	c->seen = true;
 	if (is(it, 2, "extends") && it->kind == TOML_STRING && it->text[0] != ':')
 		return fail(c, it, err, "names another profile, which is not followed here");
-	if (!is(it, 2, "network"))
+	if (!is(it, 2, "network")) {
+		if (it->nkey > 2 && it->kind != TOML_TABLE && !it->element && !is(it, 2, "extends"))
+			tell(c, it->line,
+			     xasprintf("'%s' of '%s' is not taken over", it->key[it->nkey - 1],
+				       it->key[it->nkey - 2]));
 		return 0;
+	}
 	return take_network(c, it, it->key + 3, it->nkey - 3, err);
 }
 
@@ -205,6 +290,16 @@ static int finish(struct codex *c, struct error *err)
 				 c->out->file, c->profile, c->profile);
 	if (contradiction(c, err) < 0)
 		return -1;
+	if (builtin && strcmp(c->profile, ":workspace") != 0)
+		tell(c, 0, xasprintf("default_permissions \"%s\" is not taken over", c->profile));
+	if (c->read_only && c->out->list[SETTINGS_ALLOW_WRITE].n) {
+		tell(c, 0,
+		     xstrdup("writable_roots do not hold there in sandbox_mode "
+			     "\"read-only\", and are not taken over"));
+		clear(&c->out->list[SETTINGS_ALLOW_WRITE]);
+	}
+	if (c->left)
+		tell(c, 0, xasprintf("not taken over: %s", c->left));
 	if (c->off) {
 		if (c->out->list[SETTINGS_ALLOWED_DOMAINS].n)
 			c->warn(c->warn_arg, c->out->file, 0,
@@ -213,7 +308,10 @@ static int finish(struct codex *c, struct error *err)
 		clear(&c->out->list[SETTINGS_ALLOWED_DOMAINS]);
 	} else if (c->open && !c->proxied) {
 		c->warn(c->warn_arg, c->out->file, 0,
-			"the network is open there and names no domain; here nothing is allowed");
+			"the network is unrestricted there, and no list of hosts follows from "
+			"that: nothing is allowed here; name hosts with --allow or in "
+			"allowedDomains, or "
+			"let --learn find them");
 	}
 	return 0;
 }
@@ -232,6 +330,7 @@ struct settings *codex_parse(const char *text, size_t len, const char *file, set
 	if (rc == 0)
 		rc = finish(&c, err);
 	free(c.profile);
+	free(c.left);
 	if (rc == 0)
 		return c.out;
 	settings_free(c.out);

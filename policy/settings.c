@@ -26,6 +26,7 @@ struct parse_state {
 	const unsigned *lines;
 	size_t nlines, next;
 	json_t *reasons;
+	bool import; /* somebody takes the file over: what is lost must be said */
 	settings_warn_cb *warn;
 	void *warn_arg;
 	struct error *err;
@@ -284,6 +285,10 @@ static int read_rule(struct parse_state *ps, const char *path, json_t *v, bool d
 		return fail(ps, line, path, "must hold strings");
 	switch (permission_parse(rule, deny, &list, &value)) {
 	case PERMISSION_NONE:
+		if (ps->import && deny)
+			warn(ps, line, rule,
+			     "is not taken over: it denies a tool, and no host or path; deny the "
+			     "hosts instead that must not be reached");
 		return 0;
 	case PERMISSION_TAKEN:
 		list_add(ps, list, value, line);
@@ -295,6 +300,25 @@ static int read_rule(struct parse_state *ps, const char *path, json_t *v, bool d
 		return fail(ps, line, rule, "cannot be enforced here: name exact paths or domains");
 	}
 	return -1;
+}
+
+/* What is asked about there follows from no rule here. */
+static void read_asks(struct parse_state *ps, json_t *rules)
+{
+	json_t *rule;
+	size_t i;
+
+	(void)take_line(ps);
+	json_array_foreach(rules, i, rule)
+	{
+		unsigned line = ps->next < ps->nlines ? ps->lines[ps->next] : 0;
+
+		if (ps->import)
+			warn(ps, line, json_is_string(rule) ? json_string_value(rule) : "ask",
+			     "is not taken over: no rule here asks; hosts that nothing names are "
+			     "asked about with --ask");
+		skip(ps, rule);
+	}
 }
 
 /* "permissions": {"allow": [...], "deny": [...], "additionalDirectories": [...]} */
@@ -315,6 +339,10 @@ static int read_permissions(struct parse_state *ps, json_t *v)
 
 			if (read_list(ps, "permissions.additionalDirectories", spec, rules) < 0)
 				return -1;
+			continue;
+		}
+		if (strcmp(key, "ask") == 0 && json_is_array(rules)) {
+			read_asks(ps, rules);
 			continue;
 		}
 		if ((!deny && strcmp(key, "allow") != 0) || !json_is_array(rules)) {
@@ -353,6 +381,25 @@ static int read_claude(struct parse_state *ps, json_t *root)
 		if (rc < 0)
 			return -1;
 	}
+	return 0;
+}
+
+/* Read as the wrong one of the two shapes a file would be empty. */
+static int other_shape(struct parse_state *ps, json_t *root)
+{
+	bool claude = json_object_get(root, "sandbox") || json_object_get(root, "permissions");
+	bool srt = json_object_get(root, "network") || json_object_get(root, "filesystem");
+
+	if (ps->out->shape == SETTINGS_SRT && claude)
+		return error_set(ps->err, 0,
+				 "%s: has the keys of a Claude Code settings file: import it as "
+				 "'claude', not as 'srt'",
+				 ps->out->file);
+	if (ps->out->shape == SETTINGS_CLAUDE && srt && !claude)
+		return error_set(ps->err, 0,
+				 "%s: has the keys of a sandbox-runtime settings file: import it "
+				 "as 'srt', not as 'claude'",
+				 ps->out->file);
 	return 0;
 }
 
@@ -425,7 +472,11 @@ static struct settings *parse(const char *text, size_t len, const char *file,
 	ps.nlines = jsonlines_index(text, len, &lines);
 	ps.lines = lines;
 	(void)take_line(&ps);
-	rc = ps.out->shape == SETTINGS_CLAUDE ? read_claude(&ps, root) : walk(&ps, NULL, root);
+	ps.import = shape != NULL;
+	rc = shape ? other_shape(&ps, root) : 0;
+	if (rc == 0)
+		rc = ps.out->shape == SETTINGS_CLAUDE ? read_claude(&ps, root)
+						      : walk(&ps, NULL, root);
 	if (rc == 0)
 		rc = apply_reasons(&ps);
 	json_decref(root);

@@ -111,7 +111,12 @@ typedef void settings_warn_cb(void *arg, const char *file, unsigned line, const 
 struct settings *settings_parse(const char *text, size_t len, const char *file,
 				settings_warn_cb *warn, void *arg, struct error *err);
 
-/** settings_parse_as() - the same where somebody says whose file it is. */
+/**
+ * settings_parse_as() - the same where somebody says whose file it is, to take it over
+ *
+ * A file with the keys of the other foreign shape is an error, and permission rules that are lost
+ * are warned of: those that ask, and those that deny a tool rather than hosts or paths.
+ */
 struct settings *settings_parse_as(const char *text, size_t len, const char *file,
 				   enum settings_shape shape, settings_warn_cb *warn, void *arg,
 				   struct error *err);

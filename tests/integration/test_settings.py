@@ -226,6 +226,75 @@ class Foreign(Case):
         self.assertEqual(self.sbx("import", "other", "x").returncode, 64)
         self.assertEqual(self.sbx("import").returncode, 64)
 
+    def said(self, kind, text, name="foreign"):
+        """The policy (None if it failed) and what was said."""
+        done = self.sbx("import", kind, self.write(text, name))
+        self.assertIn(done.returncode, (0, 125))
+        return json.loads(done.stdout) if done.returncode == 0 else None, done.stderr
+
+    def test_codex_workspace_write(self):
+        text = ("model = \"x\"\nsandbox_mode = \"workspace-write\"\n[sandbox_workspace_write]\n"
+                "network_access = %s\nwritable_roots = [\"/srv/a\", \"~/b\", \"c\"]\n"
+                "exclude_slash_tmp = true\n")
+        for access in ("true", "false"):
+            value, err = self.said("codex", text % access)
+            self.assertEqual(value, {"network": {}, "filesystem": {
+                "allowWrite": ["/srv/a", "~/b"]}})
+            for word in ("'c'", "exclude_slash_tmp", "not taken over: model\n"):
+                self.assertIn(word, err)
+            self.assertEqual("no list of hosts" in err, access == "true", err)
+            self.assertNotIn("is empty", err)
+            self.assertNotIn(":0:", err)
+        value, err = self.said("codex", "[sandbox_workspace_write]\nnetwork_access = false\n"
+                               "[features.network_proxy]\ndomains = {\"a.example\" = \"allow\"}\n")
+        self.assertEqual(value, {"network": {}})
+        self.assertIn("not enabled", err)
+        for mode, warned in (("read-only", True), ("danger-full-access", True),
+                             ("workspace-write", False)):
+            _, err = self.said("codex", "sandbox_mode = \"%s\"\n" % mode)
+            self.assertEqual(mode in err, warned, err)
+        value, err = self.said("codex", text.replace("workspace-write", "read-only") % "false")
+        self.assertEqual(value, {"network": {}})
+        self.assertIn("writable_roots do not hold", err)
+        keys = "".join("k%d = 1\n" % i for i in range(20000))
+        self.assertRegex(self.said("codex", keys)[1], r"over: k0, k1, .{300,500} \.\.\.\n")
+        self.assertIsNone(self.said("codex", "sandbox_workspace_write = 1\n")[0])
+        value, err = self.said("codex", "[sandbox_workspace_write]\nnetwork_access = \"yes\"\n")
+        self.assertIsNone(value)
+        self.assertIn("true or false", err)
+
+    def test_an_empty_import_says_so(self):
+        for kind, text in (("codex", "model = \"x\"\n"), ("claude", "{\"model\": \"x\"}"),
+                           ("srt", "{}")):
+            value, err = self.said(kind, text)
+            self.assertEqual(value, {"network": {}})
+            self.assertIn("the policy is empty", err)
+        _, err = self.said("srt", "{\"network\": {\"allowedDomains\": [\"a.example\"]}}")
+        self.assertEqual(err, "")
+
+    def test_the_wrong_kind_is_told(self):
+        claude = "{\"sandbox\": {\"network\": {\"allowedDomains\": [\"a.example\"]}}}"
+        srt = "{\"network\": {\"allowedDomains\": [\"a.example\"]}}"
+        for kind, text, name, hint in (("srt", claude, "s.json", "'claude'"),
+                                       ("claude", srt, "s.json", "'srt'"),
+                                       ("codex", " \n" + claude, "s.json", "looks like JSON"),
+                                       ("claude", "a = 1\n", "c.toml", "'import codex'")):
+            value, err = self.said(kind, text, name)
+            self.assertIsNone(value)
+            self.assertIn(hint, err)
+        for kind, text in (("claude", claude), ("srt", srt)):
+            self.assertEqual(self.said(kind, text), (
+                {"network": {"allowedDomains": ["a.example"]}}, ""))
+
+    def test_import_names_the_rules_that_it_drops(self):
+        path = os.path.join(DATA, "claude-settings.json")
+        err = self.sbx("import", "claude", path).stderr
+        for rule, line in (("Bash(git push:*)", 13), ("Bash(curl:*)", 19)):
+            self.assertIn("%s:%d: '%s' is not taken over" % (path, line, rule), err)
+        self.assertNotIn("Bash(make", err)
+        # a run that only reads the file as it is has said so often enough
+        self.assertNotIn("Bash(", self.sbx("check", "--no-config", path).stderr)
+
     def test_codex_without_network(self):
         done = self.sbx("import", "codex", self.write(
             "default_permissions = \"w\"\n[permissions.w.network]\nenabled = false\n"
