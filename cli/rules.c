@@ -75,6 +75,24 @@ static int add_options(struct policy *p, const struct run_options *o, const stru
 	return 0;
 }
 
+const char *rules_kept_to(const struct run_options *o)
+{
+	for (size_t i = 0; o->locked && i < o->rules.n; i++) {
+		if (o->rules.v[i].id == OPT_POLICY)
+			return o->rules.v[i].value;
+	}
+	return NULL;
+}
+
+/* Refusals must not advise an option that has no effect. */
+static void set_keeper(struct policy *p, const struct run_options *o, const struct layers *l)
+{
+	const char *managed = layers_managed_only(l), *file = rules_kept_to(o);
+
+	if (managed || file)
+		policy_set_keeper(p, managed != NULL, managed ? managed : file);
+}
+
 int rules_load(struct rules *r, const struct run_options *o, const char *cwd, struct error *err)
 {
 	struct rules made = { .layers = layers_load(o, cwd, err) };
@@ -87,6 +105,7 @@ int rules_load(struct rules *r, const struct run_options *o, const char *cwd, st
 		rules_clear(&made);
 		return -1;
 	}
+	set_keeper(made.policy, o, made.layers);
 	*r = made;
 	return 0;
 }

@@ -31,4 +31,7 @@ int rules_load(struct rules *r, const struct run_options *o, const char *cwd, st
 /** rules_clear() - release both; fine on an empty one. */
 void rules_clear(struct rules *r);
 
+/** rules_kept_to() - the file that --locked keeps to: the first of --policy; NULL without --locked. */
+const char *rules_kept_to(const struct run_options *o);
+
 #endif

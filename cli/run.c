@@ -30,6 +30,7 @@
 #include "cli/options.h"
 #include "cli/outside.h"
 #include "cli/publish.h"
+#include "cli/rules.h"
 #include "cli/report/refusals.h"
 #include "cli/report/report.h"
 #include "cli/selfpath.h"
@@ -385,8 +386,14 @@ static int finish(const struct run *r, int status)
 	refusals_summary(refusals, stderr);
 	if (r->options.violations)
 		refusals_block(refusals, stderr);
-	if (r->options.locked && status != LAUNCHER_EXIT_SETUP && refusals_total(refusals) > 0)
+	if (r->options.locked && status != LAUNCHER_EXIT_SETUP && refusals_total(refusals) > 0) {
+		if (!r->options.quiet)
+			(void)fprintf(stderr,
+				      "sbx-net: exit status %d: --locked keeps to %s, and "
+				      "something else was asked for\n",
+				      EXIT_ON_DENY, rules_kept_to(&r->options));
 		return EXIT_ON_DENY;
+	}
 	if (r->options.exit_on_deny && status == 0 && refusals_total(refusals) > 0)
 		return EXIT_ON_DENY;
 	return status;

@@ -24,6 +24,7 @@ struct policy {
 	enum sni_check sni_check;
 	struct recordtypes forwarded;
 	const struct grants *answers;
+	struct keeper keeper;
 };
 
 static const char *const code_name[] = {
@@ -90,6 +91,7 @@ void policy_free(struct policy *p)
 		return;
 	for (size_t i = 0; i < NUM_LISTS; i++)
 		ruleset_free(p->list[i]);
+	free(p->keeper.file);
 	free(p);
 }
 
@@ -110,6 +112,12 @@ static int check_for_list(enum list list, const struct pattern *p, const char *t
 			"open an address or a block, allow it: --allow %s",
 			text, text);
 	return 0;
+}
+
+void policy_set_keeper(struct policy *p, bool managed, const char *file)
+{
+	free(p->keeper.file);
+	p->keeper = (struct keeper){ .managed = managed, .file = xstrdup(file) };
 }
 
 int policy_add(struct policy *p, enum list list, const char *pattern, const char *file,
@@ -178,6 +186,11 @@ const struct ruleset *policy_ruleset(const struct policy *p, enum list list)
 static void set(struct decision *out, enum verdict verdict, enum code code, const struct rule *rule)
 {
 	*out = (struct decision){ .verdict = verdict, .code = code, .rule = rule };
+}
+
+static void name_keeper(const struct policy *p, struct decision *out)
+{
+	out->keeper = p->keeper.file ? &p->keeper : NULL;
 }
 
 static void deny(struct decision *out, enum code code, const struct rule *rule)
@@ -418,7 +431,7 @@ static void decide_unlisted(const struct policy *p, const struct target *t, stru
 	}
 }
 
-void policy_decide(const struct policy *p, const struct target *t, struct decision *out)
+static void decide(const struct policy *p, const struct target *t, struct decision *out)
 {
 	enum code code = never(p, t);
 	const struct rule *r;
@@ -441,6 +454,12 @@ void policy_decide(const struct policy *p, const struct target *t, struct decisi
 		set(out, VERDICT_ALLOW, CODE_OK, r);
 	else
 		decide_unlisted(p, t, out);
+}
+
+void policy_decide(const struct policy *p, const struct target *t, struct decision *out)
+{
+	decide(p, t, out);
+	name_keeper(p, out);
 }
 
 static bool is_own(const struct addr_set *own, const struct addr *a)
@@ -511,6 +530,7 @@ void policy_vet(const struct policy *p, const struct target *t, const struct add
 	} else {
 		deny(out, code, r);
 		out->addr = *a;
+		name_keeper(p, out);
 	}
 }
 

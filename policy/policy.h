@@ -87,6 +87,16 @@ struct rule {
 };
 
 /**
+ * struct keeper - who alone can allow more, where options cannot
+ * @managed: the administrator of the machine (allowManagedDomainsOnly), not the user (--locked)
+ * @file: where the entry would have to stand; NULL: no keeper, an option allows more
+ */
+struct keeper {
+	bool managed;
+	char *file;
+};
+
+/**
  * struct decision - the answer of policy_decide() and policy_vet()
  * @verdict: what to do
  * @code: why
@@ -95,6 +105,7 @@ struct rule {
  * @error: why a connection failed, as an errno value, or 0
  * @said: of a request without a valid target: what it asked for, by policy/said.h; valid during the
  *        call that tells of the decision; or NULL
+ * @keeper: who can change it, a pointer into the policy; NULL: whoever types the options
  * @by: who answered, where a person or a program was asked; lives as long as @rule, or NULL
  */
 struct decision {
@@ -103,6 +114,7 @@ struct decision {
 	const struct rule *rule;
 	struct addr addr;
 	int error;
+	const struct keeper *keeper;
 	const char *by;
 	const char *said;
 };
@@ -143,6 +155,9 @@ void policy_reserve(struct policy *p, enum list list, size_t entries);
 
 /** policy_set_strict() - refuse unknown hosts without asking (code "strict"). */
 void policy_set_strict(struct policy *p, bool strict);
+
+/** policy_set_keeper() - only @file, which is copied, can allow more; decisions say so. */
+void policy_set_keeper(struct policy *p, bool managed, const char *file);
 
 /** policy_set_unknown() - what an unlisted host gets; VERDICT_DENY by default. */
 void policy_set_unknown(struct policy *p, enum verdict verdict);

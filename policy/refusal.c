@@ -105,6 +105,9 @@ static void put_rule(struct line *l, const struct rule *r)
 /* The kernel's reasons for which there are words; others are "the connection failed". */
 static const char *failure(const struct decision *d)
 {
+	if (d->code == CODE_STRICT && d->keeper)
+		return d->keeper->managed ? "not on the managed allow list"
+					  : "not on the allow list, and --locked asks nobody";
 	if (d->code != CODE_CONNECT_FAILED)
 		return phrase[d->code].text;
 	switch (d->error) {
@@ -163,14 +166,19 @@ static void put_target(struct line *l, const struct target *t)
 }
 
 /* The address to list: the one a name led to, or the literal itself. */
-static void put_addr_remedy(struct line *l, const struct target *t, const struct decision *d)
+static void put_entry(struct line *l, const struct target *t, const struct decision *d)
 {
 	struct target direct = *t;
 
 	if (d->addr.family != AF_UNSPEC)
 		target_from_addr(&d->addr, t->port, &direct);
-	put(l, "--allow ");
 	put_target(l, &direct);
+}
+
+static void put_addr_remedy(struct line *l, const struct target *t, const struct decision *d)
+{
+	put(l, "--allow ");
+	put_entry(l, t, d);
 }
 
 static enum remedy remedy_of(const struct target *t, const struct decision *d)
@@ -179,6 +187,26 @@ static enum remedy remedy_of(const struct target *t, const struct decision *d)
 	if (d->code == CODE_NOT_LISTED && is_address_refused(t, d))
 		return REMEDY_ADDR;
 	return phrase[d->code].remedy;
+}
+
+/* What options cannot allow: --only can, as it is an option that refuses. */
+static bool is_kept(const struct target *t, const struct decision *d)
+{
+	enum remedy remedy = remedy_of(t, d);
+
+	return d->keeper && remedy != REMEDY_NONE && remedy != REMEDY_ONLY;
+}
+
+/* Where the entry has to go, and by whom. */
+static void put_keeper(struct line *l, const struct target *t, const struct decision *d)
+{
+	put(l, d->keeper->managed ? "; only the administrator can allow it, in "
+				  : "; --locked: add to ");
+	put_piece(l, d->keeper->file);
+	if (d->keeper->managed)
+		return;
+	put(l, ": ");
+	put_entry(l, t, d);
 }
 
 static void put_remedy(struct line *l, const struct target *t, const struct decision *d)
@@ -207,7 +235,7 @@ static void put_remedy(struct line *l, const struct target *t, const struct deci
 
 bool refusal_is_addition(const struct target *t, const struct decision *d)
 {
-	return remedy_of(t, d) != REMEDY_NONE && is_address_refused(t, d);
+	return remedy_of(t, d) != REMEDY_NONE && !is_kept(t, d) && is_address_refused(t, d);
 }
 
 const char *refusal_remedy(const struct target *t, const struct decision *d, char out[REFUSAL_MAX])
@@ -215,7 +243,8 @@ const char *refusal_remedy(const struct target *t, const struct decision *d, cha
 	struct line l = { .out = out };
 
 	put(&l, "");
-	put_remedy(&l, t, d);
+	if (!is_kept(t, d))
+		put_remedy(&l, t, d);
 	return out;
 }
 
@@ -229,6 +258,10 @@ const char *refusal_format(const struct target *t, const struct decision *d, cha
 	else
 		put_target(&l, t);
 	put_reason(&l, t, d);
+	if (is_kept(t, d)) {
+		put_keeper(&l, t, d);
+		return out;
+	}
 	if (phrase[d->code].remedy != REMEDY_NONE)
 		put(&l, refusal_is_addition(t, d) ? "; allow also with: " : "; allow with: ");
 	put_remedy(&l, t, d);

@@ -22,14 +22,15 @@
  * @out: REFUSAL_MAX bytes; printable ASCII, one line, no final newline
  *
  * The remedy is named only where one exists (a denied entry names its rule instead). Where the name
- * is allowed and the address that it leads to is not, it reads "allow also with: OPTION".
+ * is allowed and the address that it leads to is not, it reads "allow also with: OPTION". Where no
+ * option can allow it (struct keeper), it says who can, and in which file.
  *
  * Return: @out.
  */
 const char *refusal_format(const struct target *t, const struct decision *d, char out[REFUSAL_MAX]);
 
 /**
- * refusal_remedy() - the option that would have allowed it, to be copied; "" if there is none
+ * refusal_remedy() - the option that would have allowed it, to be copied; "" if none can
  * @out: REFUSAL_MAX bytes
  *
  * Not to be looked for in the sentence: that repeats what others wrote, a rule's reason for one.

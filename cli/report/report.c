@@ -157,6 +157,7 @@ static struct decision decision_of(const struct tally_row *row, struct rule *rul
 		.verdict = row->allow ? VERDICT_ALLOW : VERDICT_DENY,
 		.code = row->code,
 		.rule = row->rule ? rule : NULL,
+		.keeper = row->keeper.file ? &row->keeper : NULL,
 		.addr = row->addr,
 	};
 }

@@ -32,6 +32,7 @@ void tally_free(struct tally *t)
 	for (size_t i = 0; i < t->n; i++) {
 		free(t->v[i].rule);
 		free(t->v[i].file);
+		free(t->v[i].keeper.file);
 		free(t->v[i].by);
 		free(t->v[i].program);
 	}
@@ -89,6 +90,8 @@ void tally_decision(struct tally *t, const struct target *target, const struct d
 		return;
 	r->addr = d->addr;
 	r->by = d->by ? xstrdup(d->by) : NULL;
+	if (d->keeper)
+		r->keeper = (struct keeper){ d->keeper->managed, xstrdup(d->keeper->file) };
 	if (d->rule) {
 		r->rule = xstrdup(d->rule->text);
 		r->file = d->rule->file ? xstrdup(d->rule->file) : NULL;

@@ -22,6 +22,7 @@
  * @rule, @file, @line: the entry that decided, or NULL
  * @by: who answered, or NULL
  * @program: the first one that was seen to connect there, or NULL
+ * @keeper: who alone could have allowed it, with a copy of the file's name
  * @addr: the address that was refused; family AF_UNSPEC for none
  * @count: decisions
  * @bytes_up, @bytes_down: of its closed connections
@@ -38,6 +39,7 @@ struct tally_row {
 	unsigned line;
 	char *by, *program;
 	struct addr addr;
+	struct keeper keeper;
 	uint64_t count, bytes_up, bytes_down;
 	bool is_private;
 	struct addr listed;

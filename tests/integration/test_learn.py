@@ -160,6 +160,11 @@ echo '{"network": {"allowedDomains": ["*"]}}' >own.json; ls -a; test -s own.json
 curl -sS -m 5 -o /dev/null http://other.example/; exit 0""")
         self.assertEqual(done.returncode, 77, done.stderr)
         self.assertIn("refused other.example:80", done.stderr)
+        self.assertIn("--locked: add to %s: other.example:80\n" % self.file, done.stderr)
+        self.assertNotIn("--allow", done.stderr)
+        self.assertNotIn("strict", done.stderr.splitlines()[0])
+        self.assertIn("exit status 77: --locked keeps to %s" % self.file,
+                      done.stderr.splitlines()[-1])
         done = self.fetch("--locked", "-p", self.file, more="exit 3")
         self.assertEqual(done.returncode, 3)
 

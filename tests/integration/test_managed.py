@@ -116,6 +116,10 @@ class Lists(ManagedCase):
                 o = self.w.oracle()
                 self.assertNotEqual(self.status("evil.example", *opts), "200")
                 self.assertQuiet(o)
+                self.assertNotIn("with: --allow", self.err)
+                if "--only" not in opts:
+                    self.assertIn("only the administrator can allow it, in "
+                                  "/etc/sbx-net/settings.json", self.err)
                 if "-a" in opts or "--allow-list" in opts:
                     self.assertIn("/etc/sbx-net/settings.json allows managed domains only",
                                   self.err)

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -137,6 +138,48 @@ static void test_format_says_why_a_connection_failed(void **state)
 	}
 }
 
+/* An option that --locked rejects, or that a managed file overrules, is no remedy. */
+static void test_format_names_who_can_allow(void **state)
+{
+	static const struct keeper locked = { false, (char *)(uintptr_t) "p.json" };
+	static const struct keeper managed = { true, (char *)(uintptr_t) "/etc/m.json" };
+	static const struct {
+		const struct keeper *keeper;
+		enum code code;
+		const char *addr, *text;
+	} row[] = {
+		{ &locked, CODE_STRICT, NULL,
+		  "refused h.example:80 (not on the allow list, and --locked asks nobody); "
+		  "--locked: add to p.json: h.example:80" },
+		{ &locked, CODE_PRIVATE, "10.0.0.1",
+		  "refused h.example:80 (a private address: 10.0.0.1); --locked: add to p.json: "
+		  "10.0.0.1:80" },
+		{ &locked, CODE_METADATA, NULL, "refused h.example:80 (a cloud metadata service)" },
+		{ &managed, CODE_STRICT, NULL,
+		  "refused h.example:80 (not on the managed allow list); only the administrator "
+		  "can allow it, in /etc/m.json" },
+		{ &managed, CODE_SPECIAL, "198.18.0.1",
+		  "refused h.example:80 (a special-use address: 198.18.0.1); only the "
+		  "administrator can allow it, in /etc/m.json" },
+		{ &managed, CODE_ONLY, NULL,
+		  "refused h.example:80 (not on this run's own list); allow with: --only "
+		  "h.example:80" },
+	};
+	struct target t = target("h.example:80");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		struct decision d = { .code = row[i].code, .keeper = row[i].keeper };
+		char out[REFUSAL_MAX];
+
+		if (row[i].addr)
+			assert_true(addr_parse(row[i].addr, strlen(row[i].addr), &d.addr));
+		assert_string_equal(refusal_format(&t, &d, out), row[i].text);
+		assert_null(strstr(refusal_remedy(&t, &d, out), "--allow"));
+		assert_false(refusal_is_addition(&t, &d));
+	}
+}
+
 static void test_format_without_port_or_host(void **state)
 {
 	struct target t = target("h.example:80");
@@ -204,6 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_format_says_why_a_connection_failed),
 		cmocka_unit_test(test_format_every_code),
+		cmocka_unit_test(test_format_names_who_can_allow),
 		cmocka_unit_test(test_format_without_port_or_host),
 		cmocka_unit_test(test_format_escapes_and_bounds),
 		cmocka_unit_test(test_format_longest_host),
