@@ -241,6 +241,17 @@ class Refused(WorldCase):
         done = self.w.curl(GOOD + remedy, "http://evil.example/")
         self.assertEqual(done.stdout, "hello from net evil.example\n")
 
+    def test_remedies_added_one_after_the_other_lead_there(self):
+        options = list(GOOD)
+        for lead in ("; allow with: ", "; allow also with: "):  # the name, then its address
+            done = self.w.curl(options, "-s", "http://ten.example/")
+            line = self.refusal_lines(done.stderr)[0]
+            self.assertIn(lead, line)
+            options += line.partition(lead)[2].split()
+        done = self.w.curl(options, "http://ten.example/")
+        self.assertEqual(done.stdout, "hello from net ten.example\n")
+        self.assertEqual(self.refusal_lines(done.stderr), [])
+
     def test_empty_list_allows_nothing(self):
         for url in ("http://good.example/", "https://good.example/", "http://%s/" % v4(1)):
             with self.subTest(url):
