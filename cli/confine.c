@@ -23,8 +23,8 @@
 #include "cli/privsock.h"
 #include "cli/selfpath.h"
 #include "cli/statedir.h"
-#include "launcher/homes.h"
-#include "launcher/workdir.h"
+#include "launcher/files/homes.h"
+#include "launcher/files/workdir.h"
 #include "proxy/audit.h"
 
 static const char *keep(struct confine *c, char *s)

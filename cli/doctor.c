@@ -20,7 +20,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/selfpath.h"
-#include "launcher/landlock_abi.h"
+#include "launcher/files/landlock_abi.h"
 #include "launcher/launcher.h"
 #include "launcher/trial.h"
 

@@ -9,8 +9,8 @@
 #include "base/path.h"
 #include "base/xalloc.h"
 #include "cli/statedir.h"
-#include "launcher/landlock.h"
-#include "launcher/landlock_abi.h"
+#include "launcher/files/landlock.h"
+#include "launcher/files/landlock_abi.h"
 #include "launcher/seccomp_supervisor.h"
 
 #define READ (LL_FS_READ_FILE | LL_FS_READ_DIR)

@@ -40,7 +40,7 @@
 #include "cli/report/tally.h"
 #include "cli/terminal.h"
 #include "launcher/childenv.h"
-#include "launcher/homes.h"
+#include "launcher/files/homes.h"
 #include "launcher/launcher.h"
 #include "launcher/pty.h"
 #include "netns/netns.h"

@@ -35,7 +35,7 @@
 #include "launcher/caps.h"
 #include "launcher/closefds.h"
 #include "launcher/command.h"
-#include "launcher/mounts.h"
+#include "launcher/files/mounts.h"
 #include "launcher/pty.h"
 #include "launcher/userns.h"
 #include "netns/bridge.h"

@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "launcher/launcher.h"
-#include "launcher/mounts.h"
+#include "launcher/files/mounts.h"
 #include "launcher/proof.h"
-#include "launcher/protect.h"
+#include "launcher/files/protect.h"
 
 /* Messages of one byte on @sock: a signal to pass on, or a socket to make and to pass out. */
 #define INIT_SOCKET4 0xf4

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "launcher/protect.h"
+#include "launcher/files/protect.h"
 
 /**
  * struct janitor - the process, or nothing when there is nothing to tidy up

@@ -43,7 +43,7 @@
 #include "launcher/init.h"
 #include "launcher/janitor.h"
 #include "launcher/proof.h"
-#include "launcher/protect.h"
+#include "launcher/files/protect.h"
 #include "launcher/userns.h"
 #include "netns/bridge.h"
 

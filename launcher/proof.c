@@ -34,7 +34,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/landlock_abi.h"
+#include "launcher/files/landlock_abi.h"
 #include "launcher/launcher.h"
 #include "netns/netns.h"
 

@@ -25,10 +25,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "launcher/devpts.h"
-#include "launcher/landlock.h"
+#include "launcher/files/devpts.h"
+#include "launcher/files/landlock.h"
 #include "launcher/launcher.h"
-#include "launcher/mounts.h"
+#include "launcher/files/mounts.h"
 #include "launcher/seccomp.h"
 #include "launcher/userns.h"
 #include "netns/netns.h"

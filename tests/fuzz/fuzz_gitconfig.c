@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "launcher/gitconfig.h"
+#include "launcher/files/gitconfig.h"
 
 #define CHECK(x)                 \
 	do {                     \

@@ -1,7 +1,7 @@
 /*
  * test_devpts.c - X-045: the host's terminals are out of sight, and new ones work
  */
-#include "launcher/devpts.h"
+#include "launcher/files/devpts.h"
 
 #include <errno.h>
 #include <fcntl.h>

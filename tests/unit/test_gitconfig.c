@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
-#include "launcher/gitconfig.h"
+#include "launcher/files/gitconfig.h"
 
 static char found[4096];
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "launcher/homes.h"
+#include "launcher/files/homes.h"
 
 static void test_both_homes_are_found(void **state)
 {

@@ -1,7 +1,7 @@
 /*
  * test_landlock.c - F-001, F-002, F-016, L-011, L-012, X-026: what each mode lets through
  */
-#include "launcher/landlock.h"
+#include "launcher/files/landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
  * test_landlock_abi.c - G-01 to G-04, L-011: the masks of every kernel, and what is said to old ones
  */
-#include "launcher/landlock_abi.h"
+#include "launcher/files/landlock_abi.h"
 
 #include <errno.h>
 #include <setjmp.h>

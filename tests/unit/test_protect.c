@@ -16,7 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
-#include "launcher/protect.h"
+#include "launcher/files/protect.h"
 
 static char top[PATH_MAX];
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "launcher/workdir.h"
+#include "launcher/files/workdir.h"
 
 static char top[] = "/tmp/sbx-net-workdir-XXXXXX";
 

@@ -1,14 +1,14 @@
 /*
  * landlock.h - the file rules of a run, as a Landlock ruleset
  */
-#ifndef LAUNCHER_LANDLOCK_H
-#define LAUNCHER_LANDLOCK_H
+#ifndef LAUNCHER_FILES_LANDLOCK_H
+#define LAUNCHER_FILES_LANDLOCK_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
-#include "launcher/landlock_abi.h"
+#include "launcher/files/landlock_abi.h"
 #include "launcher/launcher.h"
 
 /** struct fd_list - descriptors, not owned */

@@ -18,7 +18,7 @@
  * point can be neither removed nor renamed in its own namespace, so the directories between a
  * writable root and a locked name are pinned by being mounted on themselves.
  */
-#include "launcher/mounts.h"
+#include "launcher/files/mounts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,8 +32,8 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/xalloc.h"
-#include "launcher/devpts.h"
-#include "launcher/mountplan.h"
+#include "launcher/files/devpts.h"
+#include "launcher/files/mountplan.h"
 #include "launcher/weaker.h"
 
 /* Where the empty directory and file are kept until /proc takes the place. */

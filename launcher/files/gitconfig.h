@@ -1,8 +1,8 @@
 /*
  * gitconfig.h - git's configuration files, as far as it takes to see what they lead to
  */
-#ifndef LAUNCHER_GITCONFIG_H
-#define LAUNCHER_GITCONFIG_H
+#ifndef LAUNCHER_FILES_GITCONFIG_H
+#define LAUNCHER_FILES_GITCONFIG_H
 
 #include <stddef.h>
 

@@ -15,7 +15,7 @@
  * What a program so named calls in turn is not looked at. Names that lead out of the writable roots
  * are left to the caller to pass over.
  */
-#include "launcher/gitobeys.h"
+#include "launcher/files/gitobeys.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -31,7 +31,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/xalloc.h"
-#include "launcher/gitconfig.h"
+#include "launcher/files/gitconfig.h"
 
 #define CONFIG_MAX  (1024 * 1024)
 #define DEPTH_MAX   10	 /* of includes, as git's own limit, and of submodule directories */

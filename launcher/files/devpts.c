@@ -4,7 +4,7 @@
  * Opening /dev/ptmx, which stays the host's node, looks for the instance in its neighbour "pts"
  * (Documentation/filesystems/devpts.rst), and so finds the new one.
  */
-#include "launcher/devpts.h"
+#include "launcher/files/devpts.h"
 
 #include <sys/mount.h>
 

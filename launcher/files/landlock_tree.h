@@ -1,8 +1,8 @@
 /*
  * landlock_tree.h - what is granted of a tree in which something is hidden
  */
-#ifndef LAUNCHER_LANDLOCK_TREE_H
-#define LAUNCHER_LANDLOCK_TREE_H
+#ifndef LAUNCHER_FILES_LANDLOCK_TREE_H
+#define LAUNCHER_FILES_LANDLOCK_TREE_H
 
 #include <stdbool.h>
 

@@ -10,7 +10,7 @@
  * Symbolic links are left out: where they lead is granted, or not, under its own name. A directory
  * that this user may not list is passed through by the names that are known.
  */
-#include "launcher/landlock_tree.h"
+#include "launcher/files/landlock_tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
-#include "launcher/mountplan.h"
+#include "launcher/files/mountplan.h"
 
 static void cleanup_dir(DIR **d)
 {

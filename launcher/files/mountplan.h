@@ -1,8 +1,8 @@
 /*
  * mountplan.h - what is to be mounted where, worked out before anything is mounted
  */
-#ifndef LAUNCHER_MOUNTPLAN_H
-#define LAUNCHER_MOUNTPLAN_H
+#ifndef LAUNCHER_FILES_MOUNTPLAN_H
+#define LAUNCHER_FILES_MOUNTPLAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "launcher/launcher.h"
-#include "launcher/mounts.h"
-#include "launcher/protect.h"
+#include "launcher/files/mounts.h"
+#include "launcher/files/protect.h"
 
 /** enum mountplan_kind - in the order in which steps of one path are taken */
 enum mountplan_kind {

@@ -1,8 +1,8 @@
 /*
  * workdir.h - whether a directory may be handed to a command as its workspace
  */
-#ifndef LAUNCHER_WORKDIR_H
-#define LAUNCHER_WORKDIR_H
+#ifndef LAUNCHER_FILES_WORKDIR_H
+#define LAUNCHER_FILES_WORKDIR_H
 
 #include "base/error.h"
 

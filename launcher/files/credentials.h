@@ -1,8 +1,8 @@
 /*
  * credentials.h - the one table of paths that hold secrets and are never shown by default
  */
-#ifndef LAUNCHER_CREDENTIALS_H
-#define LAUNCHER_CREDENTIALS_H
+#ifndef LAUNCHER_FILES_CREDENTIALS_H
+#define LAUNCHER_FILES_CREDENTIALS_H
 
 #include <stddef.h>
 #include <sys/types.h>

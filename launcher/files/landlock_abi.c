@@ -1,7 +1,7 @@
 /*
  * landlock_abi.c - which Landlock rights exist in which ABI
  */
-#include "launcher/landlock_abi.h"
+#include "launcher/files/landlock_abi.h"
 
 #include <errno.h>
 #include <sys/syscall.h>

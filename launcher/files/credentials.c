@@ -1,4 +1,4 @@
-#include "launcher/credentials.h"
+#include "launcher/files/credentials.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

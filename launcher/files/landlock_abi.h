@@ -3,8 +3,8 @@
  *
  * Debian 12's <linux/landlock.h> stops at ABI 2, so nothing here depends on it.
  */
-#ifndef LAUNCHER_LANDLOCK_ABI_H
-#define LAUNCHER_LANDLOCK_ABI_H
+#ifndef LAUNCHER_FILES_LANDLOCK_ABI_H
+#define LAUNCHER_FILES_LANDLOCK_ABI_H
 
 #include <stddef.h>
 #include <stdint.h>

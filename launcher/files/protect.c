@@ -27,7 +27,7 @@
  * that was killed left behind, the next one in that directory knows by its mode and its time, and
  * removes at its own end.
  */
-#include "launcher/protect.h"
+#include "launcher/files/protect.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -44,10 +44,10 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/xalloc.h"
-#include "launcher/credentials.h"
-#include "launcher/gitobeys.h"
-#include "launcher/homes.h"
-#include "launcher/mountplan.h"
+#include "launcher/files/credentials.h"
+#include "launcher/files/gitobeys.h"
+#include "launcher/files/homes.h"
+#include "launcher/files/mountplan.h"
 
 #define LOCK_ATTEMPTS	 100 /* of 10 ms: another run may just be tidying up */
 #define PLACEHOLDER_MODE 0444

@@ -1,4 +1,4 @@
-#include "launcher/homes.h"
+#include "launcher/files/homes.h"
 
 #include <errno.h>
 #include <fcntl.h>

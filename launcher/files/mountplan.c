@@ -1,4 +1,4 @@
-#include "launcher/mountplan.h"
+#include "launcher/files/mountplan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +11,9 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/xalloc.h"
-#include "launcher/credentials.h"
-#include "launcher/homes.h"
-#include "launcher/landlock.h"
+#include "launcher/files/credentials.h"
+#include "launcher/files/homes.h"
+#include "launcher/files/landlock.h"
 
 /* Temporary directories: names that anybody can guess, other users' files and sockets. */
 static const char *const private_dirs[] = { "/dev/shm", LAUNCHER_TMPDIR, "/var/tmp" };

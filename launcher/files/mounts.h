@@ -1,8 +1,8 @@
 /*
  * mounts.h - the run's own mount namespace: read-only but for the grants, private /tmp, fresh /proc
  */
-#ifndef LAUNCHER_MOUNTS_H
-#define LAUNCHER_MOUNTS_H
+#ifndef LAUNCHER_FILES_MOUNTS_H
+#define LAUNCHER_FILES_MOUNTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -14,7 +14,7 @@
  *
  * In one layer, since each further layer would have to grant REFER anew for renames to work.
  */
-#include "launcher/landlock.h"
+#include "launcher/files/landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
-#include "launcher/landlock_tree.h"
+#include "launcher/files/landlock_tree.h"
 
 #define RULE_PATH_BENEATH 1 /* LANDLOCK_RULE_PATH_BENEATH */
 

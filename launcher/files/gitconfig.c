@@ -1,4 +1,4 @@
-#include "launcher/gitconfig.h"
+#include "launcher/files/gitconfig.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "launcher/workdir.h"
+#include "launcher/files/workdir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
-#include "launcher/credentials.h"
+#include "launcher/files/credentials.h"
 
 /* Refused with all beneath them. */
 static const char *const system_trees[] = {

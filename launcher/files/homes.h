@@ -5,8 +5,8 @@
  * are all the same, so both are looked at. And each place counts at which a file system that holds
  * one of them is mounted once more.
  */
-#ifndef LAUNCHER_HOMES_H
-#define LAUNCHER_HOMES_H
+#ifndef LAUNCHER_FILES_HOMES_H
+#define LAUNCHER_FILES_HOMES_H
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /*
  * devpts.h - pseudo-terminals of the run's own
  */
-#ifndef LAUNCHER_DEVPTS_H
-#define LAUNCHER_DEVPTS_H
+#ifndef LAUNCHER_FILES_DEVPTS_H
+#define LAUNCHER_FILES_DEVPTS_H
 
 #include <stdbool.h>
 

@@ -6,8 +6,8 @@
  * the policy is read. A name that is absent cannot be covered by a mount, so an empty placeholder
  * is made for as long as the run lasts, and removed after it.
  */
-#ifndef LAUNCHER_PROTECT_H
-#define LAUNCHER_PROTECT_H
+#ifndef LAUNCHER_FILES_PROTECT_H
+#define LAUNCHER_FILES_PROTECT_H
 
 #include <stdbool.h>
 #include <stddef.h>

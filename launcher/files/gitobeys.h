@@ -4,8 +4,8 @@
  * Git directories of submodules and linked worktrees, and paths that configuration files and hooks
  * lead to. Found before the run, when all of it may be the work of an earlier run.
  */
-#ifndef LAUNCHER_GITOBEYS_H
-#define LAUNCHER_GITOBEYS_H
+#ifndef LAUNCHER_FILES_GITOBEYS_H
+#define LAUNCHER_FILES_GITOBEYS_H
 
 #include <stdbool.h>
 #include <stddef.h>
