@@ -759,6 +759,22 @@ class Memory(AskCase):
                          ("good.example:80", "allow", "*"))
         self.assertEqual(os.stat(self.state("answers")).st_mode & 0o777, 0o600)
 
+    def test_a_full_disk_keeps_the_answers_that_were_there(self):
+        """The answer holds for the run, and the person hears that it holds no longer."""
+        ask = self.script("mem.sh", "echo allow forever")
+        run = ("%s run --no-config --ask exec:%s -- curl -s -o /dev/null -w '%%%%{http_code}\\n' "
+               "http://%%s/" % (self.w.sbx, ask))
+        script = "; ".join([
+            "mount -t tmpfs -o size=8k,mode=700 none /mnt", "export XDG_STATE_HOME=/mnt",
+            run % "good.example", "cp /mnt/sbx-net/answers /tmp/answers.$$",
+            "head -c 4096 /dev/zero > /mnt/fill", run % "www.example",
+            "cmp /mnt/sbx-net/answers /tmp/answers.$$ && echo same", "rm /tmp/answers.$$",
+            "ls /mnt/sbx-net"])
+        done = self.w.run(["unshare", "-m", "sh", "-c", script], uid=0)
+        self.assertEqual(done.stdout.split(), ["200", "200", "same", "answers", "lock", "run"],
+                         done.stderr)
+        self.assertEqual(done.stderr.count("holds for this run only"), 1)
+
     def test_why_knows(self):
         why = [self.w.sbx, "why", "--no-config", "good.example:80"]
         self.assertEqual(self.w.run(why).returncode, 1)

@@ -206,5 +206,24 @@ curl -sS -m 5 -o /dev/null http://other.example/; exit 0""")
         self.assertNotIn("*.wild.example:80", self.allowed())
 
 
+    def test_a_full_disk_keeps_what_was_there(self):
+        """And says so: what was needed is not in the file."""
+        old = self.w.write("old.json", json.dumps({"network": {"allowedDomains": ["old.test:80"]}}))
+        run = ("%s run --no-config --ask never --learn /mnt/l.json -- curl -s -o /dev/null "
+               "http://good.example/" % self.w.sbx)
+        for fill, status in (("", 0), ("head -c 4096 /dev/zero > /mnt/fill; ", 125)):
+            script = ("mount -t tmpfs -o size=8k none /mnt; cp %s /mnt/l.json; %s%s; rc=$?; "
+                      "cat /mnt/l.json; ls -A /mnt >&2; exit $rc" % (old, fill, run))
+            done = self.w.run(["unshare", "-m", "sh", "-c", script], uid=0)
+            self.assertEqual(done.returncode, status, done.stderr)
+            allowed = json.loads(done.stdout)["network"]["allowedDomains"]
+            if fill:
+                self.assertEqual(allowed, ["old.test:80"])
+                self.assertIn("cannot write '/mnt/l.json'", done.stderr)
+                self.assertTrue(done.stderr.endswith("\nfill\nl.json\n"), done.stderr)
+            else:
+                self.assertEqual(sorted(allowed), ["good.example:80", "old.test:80"])
+
+
 if __name__ == "__main__":
     main()
