@@ -483,9 +483,9 @@ route add unreachable 2a01:4f8:beef::/64
                            stdout=subprocess.PIPE)
 
     def daemon(self, argv, space, **kw):
-        kw.setdefault("stdout", open(self.path("daemons.out"), "ab"))
-        proc = self.popen(argv, ns=space, uid=0, pdeath=True, cwd="/",
-                          stderr=open(self.path("daemons.out"), "ab"), **kw)
+        with open(self.path("daemons.out"), "ab") as out:
+            kw.setdefault("stdout", out)
+            proc = self.popen(argv, ns=space, uid=0, pdeath=True, cwd="/", stderr=out, **kw)
         self.procs.append(proc)
         return proc
 
