@@ -234,7 +234,7 @@ boot run true
 logged 'SBX_TESTS=OFF'
 boot test -L unit
 logged 'SBX_TESTS=ON'
-logged "ctest --test-dir $world/tree/build/release --output-on-failure -L unit must_run=1"
+logged "ctest --test-dir $world/tree/build/release --output-on-failure -j 1 -L unit must_run=1"
 boot run true
 expect 'number of cmake calls' "$(grep -c ^cmake "$world/log")" 2
 
