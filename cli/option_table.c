@@ -202,14 +202,24 @@ static int apply_report(struct run_options *o, const struct option_spec *spec, c
 	return apply_strings(o, spec, value, err);
 }
 
+/*
+ * The command line of a process can be read by others, and pid 1 inside has ours: a password in it
+ * is overwritten where it stands, and we go on with a copy.
+ */
 static int apply_upstream(struct run_options *o, const struct option_spec *spec, const char *value,
 			  struct error *err)
 {
+	const char *at = strrchr(value, '@');
 	struct upstream up;
 
 	if (strcmp(value, "none") != 0 && upstream_parse(value, &up, err) < 0)
 		return -1;
-	return apply_text(o, spec, value, err);
+	if (!at)
+		return apply_text(o, spec, value, err);
+	free(o->secret);
+	o->secret = xstrdup(value);
+	memset((char *)(uintptr_t)value, '*', (size_t)(at - value));
+	return apply_text(o, spec, o->secret, err);
 }
 
 static bool parse_port(const char *p, size_t n, uint16_t *out)

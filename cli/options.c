@@ -46,6 +46,7 @@ void run_options_clear(struct run_options *o)
 	free(o->deny_write.v);
 	free(o->env.v);
 	free(o->within.v);
+	free(o->secret);
 	run_options_init(o);
 }
 

@@ -152,6 +152,7 @@ struct option_publish {
  * @ask_timeout: seconds that a question waits
  * @resolvers: ADDR or ADDR:PORT or [V6]:PORT, checked; fit for struct resolver_config
  * @upstream_proxy: URL or "none", checked; NULL when not given
+ * @secret: owns the URL where it has credentials
  * @timeout: seconds, 0 for none
  * @chdir: or NULL
  * @audit: or NULL
@@ -175,6 +176,7 @@ struct run_options {
 	unsigned ask_timeout;
 	struct option_strings resolvers;
 	const char *upstream_proxy;
+	char *secret;
 	struct option_forward *forwards;
 	size_t nforwards;
 	struct option_publish *publishes;

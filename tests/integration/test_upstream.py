@@ -73,6 +73,12 @@ class Upstream(WorldCase):
             self.assertNotIn(secret, done.stderr)
         inside = self.w.sbx_run([], ["env"], env=env)
         self.assertNotIn("s3cret", inside.stdout)
+        # pid 1 inside shows our command line
+        inside = self.w.sbx_run(["--upstream-proxy", with_secret], ["cat", "/proc/1/cmdline"])
+        self.assertIn("--upstream-proxy", inside.stdout)
+        self.assertNotIn("s3cret", inside.stdout)
+        self.assertIn("hello from net", self.get(["--upstream-proxy", with_secret]).stdout)
+        self.assertEqual(self.lines()[-1][1], ["Proxy-Authorization: Basic bWU6czNjcmV0"])
         # "none" wins over it
         self.assertNotIn("hello", self.get(["--upstream-proxy", "none"], env=env).stdout)
         # and so does NO_PROXY
