@@ -91,9 +91,10 @@ static size_t cut(size_t n)
 	return one_in && n > 1 && draw() % one_in == 0 ? 1 + draw() % (n - 1) : n;
 }
 
+/* Not EINTR: a listener that does not block gives none, and one that does is closed for it. */
 int accept4(int fd, struct sockaddr *sa, socklen_t *len, int flags)
 {
-	if (FAILS(EMFILE, ENFILE, ENOMEM, ENOBUFS, ECONNABORTED, EINTR, EPROTO))
+	if (FAILS(EMFILE, ENFILE, ENOMEM, ENOBUFS, ECONNABORTED, EPROTO))
 		return -1;
 	return NEXT(accept4)(fd, sa, len, flags);
 }
