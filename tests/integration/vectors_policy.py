@@ -94,14 +94,16 @@ class Decisions(RawCase):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             port = s.getsockname()[1]
-        script = ("import socket, sys\nsocket.create_server(('127.0.0.1', 8000))\n"
-                  "print('up', flush=True)\nsys.stdin.readline()\n")
+        script = ("import socket, sys\ns = socket.create_server(('127.0.0.1', 8000))\n"
+                  "print('up', flush=True)\ns.accept()[0].sendall(b'inside')\n"
+                  "sys.stdin.readline()\n")
         proc = self.w.popen(self.w.sbx_argv(["--publish", "%d=8000" % port],
                                             ["/usr/bin/python3", "-c", script]),
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         try:
             self.assertEqual(proc.stdout.readline(), b"up\n")
-            self.w.connect("127.0.0.1", port).close()  # it is there
+            with self.w.connect("127.0.0.1", port) as there:
+                self.assertEqual(there.recv(6, socket.MSG_WAITALL), b"inside")
             for way, make in WAYS.items():
                 for host in ("127.0.0.1", "lo4.example", "localhost"):
                     with self.subTest(way, host=host):
