@@ -282,17 +282,22 @@ static void read_keys(void)
 		ended = SIGHUP; /* the terminal has gone: poll() said that there is something */
 }
 
+/* Signals come in here and nowhere else: none is lost between a look at its flag and the wait. */
 static void wait_for_key(struct top *t)
 {
 	uint64_t end = t->then + REFRESH_MS;
 
 	while (!ended) {
 		struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
-		uint64_t now = asking_now();
+		uint64_t now = asking_now(), left = end > now ? end - now : 0;
+		struct timespec ts = { .tv_sec = (time_t)(left / 1000),
+				       .tv_nsec = (long)(left % 1000) * 1000000 };
+		sigset_t none;
 
-		if (now >= end)
+		if (!left)
 			return;
-		if (poll(&p, 1, (int)(end - now)) > 0)
+		(void)sigemptyset(&none);
+		if (ppoll(&p, 1, &ts, &none) > 0)
 			read_keys();
 		if (stopped)
 			stop(t);
@@ -307,10 +312,15 @@ static int watch(struct top *t, struct error *err)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP };
 	struct sigaction sa = { .sa_handler = on_signal };
+	sigset_t waiting;
 	int rc;
 
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+	(void)sigemptyset(&waiting);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		(void)sigaddset(&waiting, signals[i]);
 		(void)sigaction(signals[i], &sa, NULL);
+	}
+	(void)sigprocmask(SIG_BLOCK, &waiting, NULL);
 	rc = look(t, err);
 	if (rc == 0)
 		enter(t);

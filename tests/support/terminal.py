@@ -11,6 +11,7 @@ import time
 
 CTTY = ("import fcntl,os,sys,termios\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
         "os.execv(sys.argv[1], sys.argv[1:])\n")
+COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x0f|\r")
 
 
 class Terminal:
@@ -39,7 +40,7 @@ class Terminal:
         return bool(data)
 
     def plain(self):
-        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x0f|\r", "", self.text)
+        return COLOURS.sub("", self.text)
 
     def expect(self, what, seconds=20):
         """Wait until the text, without colours, contains what; returns it and forgets it."""
@@ -51,6 +52,21 @@ class Terminal:
         seen = self.plain()
         self.text = ""
         return seen
+
+    def expect_frame(self, end, wanted, seconds=20):
+        """Wait for a screen, from a cursor's going home to end, that is as wanted; returns it.
+
+        Screens that were drawn before, at another size say, may still come.
+        """
+        limit = time.monotonic() + seconds
+        while True:
+            for frame in self.text.split("\x1b[H")[1:]:
+                frame = COLOURS.sub("", frame)
+                if end in frame and wanted(frame):
+                    self.text = ""
+                    return frame
+            if time.monotonic() > limit or (not self.pump(0.2) and self.proc.poll() is not None):
+                raise AssertionError("no such screen in %r" % self.text)
 
     def send(self, keys):
         os.write(self.master, keys.encode())
