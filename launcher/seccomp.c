@@ -28,6 +28,8 @@
 #define MFD_NOEXEC_SEAL_ 0x8U	     /* Linux 6.3 */
 #define TMPFILE_BIT	 020000000U  /* __O_TMPFILE without O_DIRECTORY */
 #define PERSONALITY_GET	 0xffffffffU /* personality(2): only ask */
+#define INIT_PID	 1	     /* our init, in the command's PID namespace */
+#define IOPRIO_WHO_USER_ 3	     /* include/uapi/linux/ioprio.h */
 
 /* clone(2) takes these; CLONE_NEWTIME (0x80) lies in its exit signal and is for unshare only. */
 #define CLONE_NEW_ANY                                                                  \
@@ -194,18 +196,50 @@ static void leaf_setrlimit(struct seccomp_asm *a)
 	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
 }
 
-/* The same; without a new value it only asks. */
+/* Ends with @action if there is a new value; without one the call only asks. */
+static void if_new_limit(struct seccomp_asm *a, uint32_t action)
+{
+	seccomp_asm_arg(a, 2);
+	seccomp_asm_ret_if_any(a, UINT32_MAX, action);
+	seccomp_asm_arg_high(a, 2);
+	seccomp_asm_ret_if_any(a, UINT32_MAX, action);
+}
+
+/* The same for the core limit; and pid 1's are not the command's to set. */
 static void leaf_prlimit(struct seccomp_asm *a)
 {
 	uint16_t other;
 
+	seccomp_asm_arg(a, 0);
+	other = seccomp_asm_unless_eq(a, INIT_PID);
+	if_new_limit(a, ERRNO(EPERM));
+	seccomp_asm_here(a, other);
 	seccomp_asm_arg(a, 1);
 	other = seccomp_asm_unless_eq(a, RLIMIT_CORE);
-	seccomp_asm_arg(a, 2);
-	seccomp_asm_ret_if_any(a, UINT32_MAX, SECCOMP_RET_ERRNO);
-	seccomp_asm_arg_high(a, 2);
-	seccomp_asm_ret_if_any(a, UINT32_MAX, SECCOMP_RET_ERRNO);
+	if_new_limit(a, SECCOMP_RET_ERRNO);
 	seccomp_asm_here(a, other);
+	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
+}
+
+/*
+ * Pid 1 is our init, of the command's user and without a capability, so that the kernel would let
+ * the command choose its processors, scheduler and priority, and with them how soon a signal, an
+ * end or a published port gets through. It has one thread, and its own pid is its group's. X-035.
+ */
+static void leaf_process(struct seccomp_asm *a)
+{
+	seccomp_asm_arg(a, 0);
+	seccomp_asm_ret_if_eq(a, INIT_PID, ERRNO(EPERM));
+	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
+}
+
+/* The same for a process, a group, or all of a user, of whom pid 1 is one; @user says the last. */
+static void leaf_priority(struct seccomp_asm *a, uint32_t user)
+{
+	seccomp_asm_arg(a, 0);
+	seccomp_asm_ret_if_eq(a, user, ERRNO(EPERM));
+	seccomp_asm_arg(a, 1);
+	seccomp_asm_ret_if_eq(a, INIT_PID, ERRNO(EPERM));
 	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
 }
 
@@ -286,6 +320,15 @@ static void leaf(struct seccomp_asm *a, enum seccomp_verdict v, const void *cont
 		break;
 	case SECCOMP_V_MODE2:
 		leaf_flags(a, 2, SET_ID_BITS);
+		break;
+	case SECCOMP_V_PROCESS:
+		leaf_process(a);
+		break;
+	case SECCOMP_V_SETPRIORITY:
+		leaf_priority(a, PRIO_USER);
+		break;
+	case SECCOMP_V_IOPRIO_SET:
+		leaf_priority(a, IOPRIO_WHO_USER_);
 		break;
 	case SECCOMP_V_ENOSYS:
 	case SECCOMP_V_ALLOW:

@@ -38,6 +38,9 @@ enum seccomp_verdict {
 	SECCOMP_V_OPENAT,      /* flags in the third, mode in the fourth */
 	SECCOMP_V_MODE1,       /* mode in the second argument */
 	SECCOMP_V_MODE2,       /* mode in the third */
+	SECCOMP_V_PROCESS,     /* a process in the first argument */
+	SECCOMP_V_SETPRIORITY, /* what kind of process in the first, which in the second */
+	SECCOMP_V_IOPRIO_SET,  /* the same */
 	SECCOMP_V_EXEC_MEMORY, /* mmap, mprotect: no PROT_EXEC */
 	SECCOMP_NUM_VERDICTS
 };

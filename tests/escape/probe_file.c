@@ -264,6 +264,9 @@ struct row {
 #define WANT_OPENAT	 0
 #define WANT_MODE1	 0
 #define WANT_MODE2	 0
+#define WANT_PROCESS	 0
+#define WANT_SETPRIORITY 0
+#define WANT_IOPRIO_SET	 0
 
 static const struct row calls[] = {
 #define CALL(name, x86_64, aarch64, verdict) { #name, { x86_64, aarch64 }, WANT_##verdict },

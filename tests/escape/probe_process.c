@@ -399,6 +399,121 @@ static int affinity(char *const *args)
 	return outcome(sched_setaffinity(atoi(args[0]), sizeof(set), &set));
 }
 
+/* One setting of each kind to what it is already, so that bare nothing is changed either. */
+
+static int keep_limit(int pid)
+{
+	struct rlimit r;
+
+	if (prlimit(pid, RLIMIT_NOFILE, NULL, &r) < 0)
+		return errno;
+	return outcome(prlimit(pid, RLIMIT_NOFILE, &r, NULL));
+}
+
+static int keep_affinity(int pid)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(pid, sizeof(set), &set) < 0)
+		return errno;
+	return outcome(sched_setaffinity(pid, sizeof(set), &set));
+}
+
+static int keep_scheduler(int pid)
+{
+	const struct sched_param param = { 0 };
+
+	return outcome(sched_setscheduler(pid, SCHED_OTHER, &param));
+}
+
+static int keep_param(int pid)
+{
+	const struct sched_param param = { 0 };
+
+	return outcome(sched_setparam(pid, &param));
+}
+
+static int keep_attr(int pid)
+{
+	uint32_t attr[14]; /* struct sched_attr, whose first word is its size */
+
+	if (syscall(SYS_sched_getattr, pid, attr, sizeof(attr), 0) < 0)
+		return errno;
+	return outcome(syscall(SYS_sched_setattr, pid, attr, 0));
+}
+
+static int keep_nice(__priority_which_t which, int who)
+{
+	int now;
+
+	errno = 0;
+	now = getpriority(which, (id_t)who);
+	return errno ? errno : outcome(setpriority(which, (id_t)who, now));
+}
+
+static int keep_nice_process(int pid)
+{
+	return keep_nice(PRIO_PROCESS, pid);
+}
+
+static int keep_nice_group(int pid)
+{
+	return keep_nice(PRIO_PGRP, pid);
+}
+
+static int keep_nice_user(int uid)
+{
+	return keep_nice(PRIO_USER, uid);
+}
+
+static int keep_io(int which, int who)
+{
+	long now = syscall(SYS_ioprio_get, which, who);
+
+	return now < 0 ? errno : outcome(syscall(SYS_ioprio_set, which, who, now));
+}
+
+static int keep_io_process(int pid)
+{
+	return keep_io(1, pid);
+}
+
+static int keep_io_group(int pid)
+{
+	return keep_io(2, pid);
+}
+
+static int keep_io_user(int uid)
+{
+	return keep_io(3, uid);
+}
+
+/* keep WHAT WHO: set a process's, a group's or a user's WHAT to what it is */
+static int keep(char *const *args)
+{
+	static const struct {
+		const char *what;
+		int (*set)(int who);
+	} kinds[] = {
+		{ "limit", keep_limit },
+		{ "affinity", keep_affinity },
+		{ "scheduler", keep_scheduler },
+		{ "param", keep_param },
+		{ "attr", keep_attr },
+		{ "nice", keep_nice_process },
+		{ "nice-group", keep_nice_group },
+		{ "nice-user", keep_nice_user },
+		{ "io", keep_io_process },
+		{ "io-group", keep_io_group },
+		{ "io-user", keep_io_user },
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(args[0], kinds[i].what) == 0)
+			return kinds[i].set(atoi(args[1]));
+	return PROBE_SKIP;
+}
+
 /* nice-user NICE: every process of this user that can be seen */
 static int nice_user(char *const *args)
 {
@@ -531,6 +646,7 @@ const struct probe process_probes[] = {
 	{ "shm", shm },
 	{ "ipc", ipc },
 	{ "affinity", affinity },
+	{ "keep", keep },
 	{ "nice-user", nice_user },
 	{ "set-time", set_time },
 	{ "euid", effective_uid },

@@ -265,6 +265,24 @@ class Escape(World):
         self.fill(0)
         self.assertEqual(self.killed(0, self.inside([self.probe, "kill", "-1", "9"])), (False, 0))
 
+    @shows("X-035")
+    def test_settings_of_pid_1_are_its_own(self):
+        """The control is another pid 1 of the same user; the twin is what a process does to itself."""
+        bare = ["unshare", "--map-current-user", "--pid", "--fork", "setsid", "sh", "-c",
+                '"$@"; exit $?', "sh"]
+        processes = [(what, "1", "0", "OK") for what in (
+            "limit", "affinity", "scheduler", "param", "attr", "nice", "nice-group", "io", "io-group")]
+        for uid in users():
+            self.fill(uid)
+            everybody = [(what, str(uid), "0", "EPERM") for what in ("nice-user", "io-user")]
+            for what, init, own, twin in processes + everybody:
+                with self.subTest(what=what, uid=uid):
+                    argv = [self.probe, "keep", what, init]
+                    self.assertEqual(self.outcome(uid, bare + argv), "OK")
+                    self.assertEqual(self.outcome(uid, self.inside(argv)), "EPERM")
+                    argv[-1] = own
+                    self.assertEqual(self.outcome(uid, self.inside(argv)), twin)
+
     @shows("X-032")
     def test_set_user_id_programs_give_nothing(self):
         if os.geteuid() != 0:
