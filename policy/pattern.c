@@ -356,10 +356,53 @@ static int bad_url(struct span s, struct error *err)
 	return bad_write(err, s, "a path cannot be matched", "", host);
 }
 
+/* What stands before the last colon, if ports may be behind it; all of it if not. */
+static struct span span_without_ports(struct span s)
+{
+	const char *colon = memrchr(s.p, ':', s.n);
+	struct span ports = skip(s, colon ? (size_t)(colon - s.p) + 1 : s.n);
+
+	for (size_t i = 0; i < ports.n; i++)
+		if (!ports.p[i] || !strchr("0123456789,-", ports.p[i]))
+			return s;
+	if (!ports.n)
+		return s;
+	return (struct span){ s.p, (size_t)(colon - s.p) };
+}
+
+/*
+ * An IPv6 address without brackets, or what was meant to be one. In ::1:443 the number may be the
+ * port, and nearly always is; it may be the end of the address, too.
+ */
+static int bad_v6(struct span s, struct error *err)
+{
+	struct span before = span_without_ports(s);
+	char shown[SHOWN_MAX], ports[SHOWN_MAX];
+	bool whole, host;
+	struct addr a, h;
+
+	log_escape(shown, sizeof(shown), s.p, s.n);
+	log_escape(ports, sizeof(ports), s.p + before.n, s.n - before.n);
+	whole = addr_parse(s.p, s.n, &a) && a.family == AF_INET6;
+	host = before.n < s.n && addr_parse(before.p, before.n, &h) && h.family == AF_INET6;
+	if (host && whole)
+		return error_set(err, 0,
+				 "\"%s\": an IPv6 address needs brackets; write \"[%.*s]%s\", or "
+				 "\"[%s]\" if all of it is the address",
+				 shown, (int)before.n, before.p, ports, shown);
+	if (host)
+		return error_set(err, 0,
+				 "\"%s\": an IPv6 address needs brackets; write \"[%.*s]%s\"",
+				 shown, (int)before.n, before.p, ports);
+	if (whole)
+		return error_set(err, 0, "\"%s\": an IPv6 address needs brackets; write \"[%s]\"",
+				 shown, shown);
+	return bad(err, s, "an IPv6 address needs brackets; write [2001:db8::1]:443");
+}
+
 static int parse_any(struct span s, struct pattern *p, struct error *err)
 {
 	struct span host;
-	struct addr a;
 
 	if (!s.n)
 		return error_set(err, 0, "an empty entry");
@@ -376,15 +419,9 @@ static int parse_any(struct span s, struct pattern *p, struct error *err)
 		return bad(err, s, "percent signs are never decoded; write the plain host");
 	if (has(upto(s, ":"), ','))
 		return bad(err, s, "one entry is one host; repeat the option for each");
-	if (addr_parse(s.p, s.n, &a) && a.family == AF_INET6) {
-		char text[ADDR_TEXT_MAX + 2], inner[ADDR_TEXT_MAX];
-		int n = snprintf(text, sizeof(text), "[%s]", addr_format(&a, inner));
-
-		return bad_write(err, s, "an IPv6 address needs brackets", "",
-				 (struct span){ text, n > 0 ? (size_t)n : 0 });
-	}
-	if (has(s, ':') && looks_like_addr(s) && has(skip(s, upto(s, ":").n + 1), ':'))
-		return bad(err, s, "an IPv6 address needs brackets; write [2001:db8::1]:443");
+	if (has(s, ':') && has(skip(s, upto(s, ":").n + 1), ':') &&
+	    looks_like_addr((struct span){ s.p, span_without_ports(s).n }))
+		return bad_v6(s, err);
 	return parse_name(s, p, err);
 }
 

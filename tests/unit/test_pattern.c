@@ -86,6 +86,24 @@ static void test_ports_are_sorted_and_merged(void **state)
 }
 
 /* The entry, and a piece of the advice. */
+/* Whatever a message says to write can be written. */
+static void assert_advice_parses(const char *msg)
+{
+	static const char *const lead[] = { "write \"", "or \"" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lead); i++) {
+		const char *at = strstr(msg, lead[i]);
+		struct pattern p;
+		struct error err;
+
+		if (!at)
+			continue;
+		at += strlen(lead[i]);
+		if (pattern_parse(at, strcspn(at, "\""), &p, &err))
+			fail_msg("%s\nbut: %s", msg, err.msg);
+	}
+}
+
 static void test_parse_rejects_with_advice(void **state)
 {
 	static const struct {
@@ -140,9 +158,16 @@ static void test_parse_rejects_with_advice(void **state)
 		{ "h:1-2-3", "bad port" },
 		{ "h:1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33", "more than 16" },
 		{ "::1", "write \"[::1]\"" },
-		{ "2001:db8::1:443", "brackets" },
-		{ "1:2:3:4:5:6:7:8:443", "brackets" },
-		{ "::ffff:1.2.3.4", "brackets" },
+		{ "::1:443", "write \"[::1]:443\", or \"[::1:443]\" if all of it is the address" },
+		{ "2001:db8::1:443", "write \"[2001:db8::1]:443\", or" },
+		{ "2001:db8::1:8000-8080", "write \"[2001:db8::1]:8000-8080\"" },
+		{ "::1:80,443", "write \"[::1]:80,443\"" },
+		{ "::1:65535", "write \"[::1]:65535\"" },
+		{ "1:2:3:4:5:6:7:8:443", "write \"[1:2:3:4:5:6:7:8]:443\"" },
+		{ "::ffff:1.2.3.4", "write \"[::ffff:1.2.3.4]\"" },
+		{ "::ffff:1.2.3.4:80", "write \"[::ffff:1.2.3.4]:80\"" },
+		{ "2001:db8::beef", "write \"[2001:db8::beef]\"" },
+		{ "1:2:3:4:5:6:7:8:9:10", "brackets" },
 		{ "[::1", "in brackets" },
 		{ "[::1]junk", "in brackets" },
 		{ "[::1]:", "bad port" },
@@ -186,6 +211,7 @@ static void test_parse_rejects_with_advice(void **state)
 			fail_msg("%s is taken", row[i].text);
 		if (!strstr(err.msg, row[i].advice))
 			fail_msg("%s: message is: %s", row[i].text, err.msg);
+		assert_advice_parses(err.msg);
 	}
 	assert_int_equal(p.nports, 99); /* untouched */
 	assert_string_equal(p.host.s, "aaaaa");
