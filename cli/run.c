@@ -376,6 +376,27 @@ static int prepare(struct run *r, struct error *err)
 	return lock(r, err);
 }
 
+/* A status that is not the command's own has its reason behind it, in the last line. */
+static int exit_on_deny(const struct run *r, const struct refusals *refusals)
+{
+	const char *file = rules_kept_to(&r->options);
+	uint64_t n = refusals_total(refusals);
+
+	if (r->options.quiet)
+		return EXIT_ON_DENY;
+	if (file)
+		(void)fprintf(stderr, "sbx-net: exit status %d: --locked keeps to %s, and",
+			      EXIT_ON_DENY, file);
+	else
+		(void)fprintf(stderr,
+			      "sbx-net: exit status %d: the command succeeded, but --exit-on-deny:",
+			      EXIT_ON_DENY);
+	if (n > 1)
+		(void)fprintf(stderr, " %llu refusals, the first:", (unsigned long long)n);
+	(void)fprintf(stderr, " %s\n", refusals_first(refusals));
+	return EXIT_ON_DENY;
+}
+
 /* What the run leaves on stderr, and the status it ends with. */
 static int finish(const struct run *r, int status)
 {
@@ -386,16 +407,11 @@ static int finish(const struct run *r, int status)
 	refusals_summary(refusals, stderr);
 	if (r->options.violations)
 		refusals_block(refusals, stderr);
-	if (r->options.locked && status != LAUNCHER_EXIT_SETUP && refusals_total(refusals) > 0) {
-		if (!r->options.quiet)
-			(void)fprintf(stderr,
-				      "sbx-net: exit status %d: --locked keeps to %s, and "
-				      "something else was asked for\n",
-				      EXIT_ON_DENY, rules_kept_to(&r->options));
-		return EXIT_ON_DENY;
-	}
-	if (r->options.exit_on_deny && status == 0 && refusals_total(refusals) > 0)
-		return EXIT_ON_DENY;
+	if (refusals_total(refusals) == 0)
+		return status;
+	if ((r->options.locked && status != LAUNCHER_EXIT_SETUP) ||
+	    (r->options.exit_on_deny && status == 0))
+		return exit_on_deny(r, refusals);
 	return status;
 }
 

@@ -209,6 +209,15 @@ uint64_t refusals_total(const struct refusals *r)
 	return r->total;
 }
 
+const char *refusals_first(const struct refusals *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		if (!is_failure(r->v[i].code))
+			return r->v[i].text;
+	}
+	return "too many targets to remember them";
+}
+
 void refusals_block(const struct refusals *r, FILE *out)
 {
 	bool any = false;

@@ -42,6 +42,9 @@ void refusals_summary(const struct refusals *r, FILE *out);
 /** refusals_total() - how many refusals by policy (not failures to connect) there were. */
 uint64_t refusals_total(const struct refusals *r);
 
+/** refusals_first() - the sentence of the first refusal by policy; others if it is not remembered. */
+const char *refusals_first(const struct refusals *r);
+
 /** refusals_block() - the <sandbox_violations> block of --violations; nothing if none. */
 void refusals_block(const struct refusals *r, FILE *out);
 

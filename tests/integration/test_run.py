@@ -128,6 +128,49 @@ class Statuses(WorldCase):
         self.assertEqual(self.w.wait_no_processes(), {})
 
 
+class ExitOnDeny(WorldCase):
+    """A status that is ours says why, in a line of its own."""
+    REFUSED = "refused other.example:80 (not on the allow list); allow with: " \
+              "--allow other.example:80"
+
+    def deny(self, options, script):
+        done = self.w.sbx_run(["-a", "good.example", "--exit-on-deny", *options],
+                              ["sh", "-c", script])
+        lines = [x for x in done.stderr.splitlines() if "exit status" in x]
+        return done.returncode, lines, done.stderr
+
+    def test_nothing_was_refused(self):
+        self.assertEqual(self.deny([], "curl -sSf -o /dev/null http://good.example/"), (0, [], ""))
+
+    def test_one_refusal(self):
+        status, lines, stderr = self.deny([], "curl -s -o /dev/null http://other.example/")
+        self.assertEqual((status, lines), (77, [
+            "sbx-net: exit status 77: the command succeeded, but --exit-on-deny: " + self.REFUSED]))
+        self.assertEqual(stderr.count(self.REFUSED), 2)  # when it happened, and at the end
+
+    def test_several(self):
+        status, lines, stderr = self.deny(
+            ["-d", "*.test"], "for h in other.example evil.test other.example; do "
+            "curl -s -o /dev/null http://$h/; done")
+        self.assertEqual((status, lines), (77, [
+            "sbx-net: exit status 77: the command succeeded, but --exit-on-deny: "
+            "3 refusals, the first: " + self.REFUSED]))
+        self.assertIn("3 refusals, 2 targets:", stderr)
+
+    def test_what_is_no_refusal(self):
+        status, lines, _ = self.deny(["-a", "nothing.example"],
+                                     "curl -s -o /dev/null http://nothing.example/; true")
+        self.assertEqual((status, lines), (0, []))
+
+    def test_a_failed_command_keeps_its_status(self):
+        self.assertEqual(self.deny([], "curl -s -o /dev/null http://other.example/; exit 3")[:2],
+                         (3, []))
+
+    def test_quiet(self):
+        self.assertEqual(self.deny(["-q"], "curl -s -o /dev/null http://other.example/"),
+                         (77, [], ""))
+
+
 class Plumbing(WorldCase):
     def test_stdin_stdout_stderr(self):
         done = self.w.sbx_run([], ["sh", "-c", "cat; echo err >&2"], input="a\nb\n")
