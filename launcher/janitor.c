@@ -52,22 +52,21 @@ struct notice {
 };
 
 /* One descriptor will do for what is in one directory: there may be thousands of placeholders. */
-static int share_dir(const struct protect *what, int dir)
+static int share_dir(const struct placeholders *what, int dir)
 {
 	struct stat a, b;
 
-	if (what->nmade == 0 || fstat(dir, &a) < 0 ||
-	    fstat(what->made[what->nmade - 1].dir, &b) < 0 || a.st_dev != b.st_dev ||
-	    a.st_ino != b.st_ino)
+	if (what->n == 0 || fstat(dir, &a) < 0 || fstat(what->v[what->n - 1].dir, &b) < 0 ||
+	    a.st_dev != b.st_dev || a.st_ino != b.st_ino)
 		return dir;
 	(void)close(dir);
-	return what->made[what->nmade - 1].dir;
+	return what->v[what->n - 1].dir;
 }
 
 /* A placeholder that has been made is the one that was announced last. */
-static void take_note(struct protect *what, const struct notice *n, int dir)
+static void take_note(struct placeholders *what, const struct notice *n, int dir)
 {
-	struct placeholder *last = what->nmade ? &what->made[what->nmade - 1] : NULL;
+	struct placeholder *last = what->n ? &what->v[what->n - 1] : NULL;
 
 	if (last && n->ino && last->ino == 0 && strcmp(last->name, n->name) == 0) {
 		last->dev = n->dev;
@@ -76,8 +75,8 @@ static void take_note(struct protect *what, const struct notice *n, int dir)
 		return;
 	}
 	dir = share_dir(what, dir);
-	what->made = xreallocarray(what->made, what->nmade + 1, sizeof(*what->made));
-	what->made[what->nmade++] = (struct placeholder){
+	what->v = xreallocarray(what->v, what->n + 1, sizeof(*what->v));
+	what->v[what->n++] = (struct placeholder){
 		.dir = dir,
 		.name = xstrdup(n->name),
 		.content = n->file ? xstrdup(n->content) : NULL,
@@ -91,7 +90,7 @@ static void take_note(struct protect *what, const struct notice *n, int dir)
  * Reads until the end of the socket; @pidfd is pid 1's descriptor, or -1 if none came. Return: 0,
  * or -1 if something may have been missed: the supervisor, if it lives, does the work itself then.
  */
-static int await_sign(int sock, struct protect *what, int *pidfd)
+static int await_sign(int sock, struct placeholders *what, int *pidfd)
 {
 	*pidfd = -1;
 	for (;;) {
@@ -120,19 +119,18 @@ static void *let_go(void *arg)
 }
 
 /* What cannot be opened, or gets no thread, is freed in its turn. */
-static void remove_all(const struct protect *what)
+static void remove_all(const struct placeholders *what)
 {
-	int *fd = xcalloc(what->nmade, sizeof(*fd));
-	pthread_t *thread = xcalloc(what->nmade, sizeof(*thread));
-	bool *runs = xcalloc(what->nmade, sizeof(*runs));
+	int *fd = xcalloc(what->n, sizeof(*fd));
+	pthread_t *thread = xcalloc(what->n, sizeof(*thread));
+	bool *runs = xcalloc(what->n, sizeof(*runs));
 
-	for (size_t i = 0; i < what->nmade; i++)
-		fd[i] = openat(what->made[i].dir, what->made[i].name,
-			       O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	protect_remove(what);
-	for (size_t i = 0; i < what->nmade; i++)
+	for (size_t i = 0; i < what->n; i++)
+		fd[i] = openat(what->v[i].dir, what->v[i].name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	placeholders_remove(what);
+	for (size_t i = 0; i < what->n; i++)
 		runs[i] = fd[i] >= 0 && pthread_create(&thread[i], NULL, let_go, &fd[i]) == 0;
-	for (size_t i = 0; i < what->nmade; i++)
+	for (size_t i = 0; i < what->n; i++)
 		if (runs[i])
 			(void)pthread_join(thread[i], NULL);
 }
@@ -142,7 +140,7 @@ static void run(int sock) __attribute__((noreturn));
 
 static void run(int sock)
 {
-	struct protect what = { 0 };
+	struct placeholders what = { 0 };
 	sigset_t all;
 	int pidfd;
 
@@ -208,7 +206,7 @@ int janitor_watch(const struct janitor *j, int pidfd, struct error *err)
 	return 0;
 }
 
-void janitor_finish(struct janitor *j, const struct protect *what)
+void janitor_finish(struct janitor *j, const struct placeholders *what)
 {
 	int status = -1;
 
@@ -222,5 +220,5 @@ void janitor_finish(struct janitor *j, const struct protect *what)
 			;
 	j->pid = 0;
 	if (status != 0)
-		protect_remove(what);
+		placeholders_remove(what);
 }

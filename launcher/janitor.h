@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "launcher/files/protect.h"
+#include "launcher/files/placeholder.h"
 
 /**
  * struct janitor - the process, or nothing when there is nothing to tidy up
@@ -26,7 +26,7 @@ struct janitor {
  * janitor_tell() - what it has to remove, before it is made and again when it has been
  * @arg: struct janitor; the process is forked when it is first told something
  *
- * A protect_watch's @tell. To be called before the namespaces are made. Return: 0, or -1 with errno.
+ * A placeholder_watch's @tell. To be called before the namespaces are made. Return: 0, or -1 with errno.
  */
 int janitor_tell(void *arg, const struct placeholder *m);
 
@@ -38,6 +38,6 @@ int janitor_watch(const struct janitor *j, int pidfd, struct error *err);
  *
  * To be called when pid 1 has been reaped, or was never made.
  */
-void janitor_finish(struct janitor *j, const struct protect *what);
+void janitor_finish(struct janitor *j, const struct placeholders *what);
 
 #endif

@@ -163,7 +163,7 @@ static int start(struct launcher *l, const struct launcher_plan *plan,
 		 struct netns_listener *listeners, size_t *n, struct error *err)
 {
 	struct ends child = { -1, -1, -1 };
-	const struct protect_watch watch = { janitor_tell, &l->janitor };
+	const struct placeholder_watch watch = { janitor_tell, &l->janitor };
 	int rc = closefds_fill_stdio(err) || protect_prepare(plan, &watch, &l->protect, err) ||
 		 proof_open(&l->proof, plan, err) || open_channels(l, &child, err) ||
 		 spawn(l, plan, &child, err) || janitor_watch(&l->janitor, l->pidfd, err);
@@ -266,8 +266,8 @@ int launcher_pidfd(const struct launcher *l)
 
 const int *launcher_tidy_dirs(const struct launcher *l, size_t *n)
 {
-	*n = l->protect.ndirs;
-	return l->protect.dirs;
+	*n = l->protect.held.ndirs;
+	return l->protect.held.dirs;
 }
 
 int launcher_wait(struct launcher *l)
@@ -287,7 +287,7 @@ int launcher_wait(struct launcher *l)
 		l->exit_status = WEXITSTATUS(status);
 	else
 		l->exit_status = 128 + WTERMSIG(status);
-	janitor_finish(&l->janitor, &l->protect);
+	janitor_finish(&l->janitor, &l->protect.held);
 	return l->exit_status;
 }
 
@@ -334,7 +334,7 @@ void launcher_free(struct launcher *l)
 	launcher_kill(l);
 	if (l->pid)
 		(void)launcher_wait(l);
-	janitor_finish(&l->janitor, &l->protect);
+	janitor_finish(&l->janitor, &l->protect.held);
 	protect_clear(&l->protect);
 	proof_close(&l->proof);
 	cleanup_close(&l->pidfd);

@@ -4,7 +4,7 @@
  * Files that the user's own tools run or obey later: git's hooks and configuration, agents' and
  * editors' settings, shell start-up files in the home directory; and files of ours, from which
  * the policy is read. A name that is absent cannot be covered by a mount, so an empty placeholder
- * is made for as long as the run lasts, and removed after it.
+ * is made for as long as the run lasts, and removed after it (placeholder.h).
  */
 #ifndef LAUNCHER_FILES_PROTECT_H
 #define LAUNCHER_FILES_PROTECT_H
@@ -15,23 +15,7 @@
 
 #include "base/error.h"
 #include "launcher/launcher.h"
-
-/**
- * struct placeholder - something without content that we made or found, to be removed again
- * @dir: the directory it is in, one of struct protect's
- * @name: its name
- * @content: what the file holds, NULL for a directory
- * @dev, @ino: what we made ourselves; 0 if it was found
- * @absent: it was not there yet when this was told; with no @ino it may be half made
- */
-struct placeholder {
-	int dir;
-	char *name;
-	const char *content;
-	dev_t dev;
-	ino_t ino;
-	bool absent;
-};
+#include "launcher/files/placeholder.h"
 
 /** struct protect_root - a writable root: its canonical path, and what it is */
 struct protect_root {
@@ -41,23 +25,11 @@ struct protect_root {
 };
 
 /**
- * struct protect_watch - somebody who is told of every placeholder before it is made, and after it
- * @tell: @m has no @ino before it is made; the copy is the callee's to make. 0, or -1 with errno,
- *        and then it is not made
- */
-struct protect_watch {
-	int (*tell)(void *arg, const struct placeholder *m);
-	void *arg;
-};
-
-/**
  * struct protect - what is to be read-only, and what was made for that
  * @paths, @npaths: canonical but for the last component, which may be a symbolic link
  * @first_denied: from this one on they are --deny-write's and our own, which no grant lifts
  * @roots, @nroots: the writable roots; nothing else may be granted for writing (mountplan.c)
- * @made, @nmade: the placeholders
- * @dirs, @ndirs: the directories they are in, each under a shared lock
- * @watch: not owned, while protect_prepare() runs; NULL afterwards
+ * @held: the placeholders
  */
 struct protect {
 	char **paths;
@@ -65,11 +37,7 @@ struct protect {
 	size_t first_denied;
 	struct protect_root *roots;
 	size_t nroots;
-	struct placeholder *made;
-	size_t nmade;
-	int *dirs;
-	size_t ndirs;
-	const struct protect_watch *watch;
+	struct placeholders held;
 };
 
 /**
@@ -82,16 +50,21 @@ struct protect {
  * make it: the command could not either. A file of ours that cannot be protected is an error.
  * Return: 0, or -1 with @err and nothing left behind.
  */
-int protect_prepare(const struct launcher_plan *plan, const struct protect_watch *watch,
+int protect_prepare(const struct launcher_plan *plan, const struct placeholder_watch *watch,
 		    struct protect *out, struct error *err);
 
+/** protect_add() - lock @name in @dir, a canonical path; for heldpath.c. */
+void protect_add(struct protect *p, const char *dir, const char *name);
+
+/** protect_covers() - whether @path lies in something that is locked already; for heldpath.c. */
+bool protect_covers(const struct protect *p, const char *path);
+
 /**
- * protect_remove() - remove the placeholders that no other run needs
+ * protect_root_of() - the canonical writable root at or above a canonical path; for heldpath.c
  *
- * Only what is still as it was made is ever removed. To be called when no process of
- * the run is left: removing a mount point takes the mount away.
+ * Return: the root's path, which stays @p's; NULL if there is none.
  */
-void protect_remove(const struct protect *p);
+const char *protect_root_of(const struct protect *p, const char *path);
 
 /** protect_clear() - close and free; removes nothing. */
 void protect_clear(struct protect *p);

@@ -62,7 +62,7 @@ static void prepare(struct protect *p)
 
 static void finish(struct protect *p)
 {
-	protect_remove(p);
+	placeholders_remove(&p->held);
 	protect_clear(p);
 }
 

@@ -1,0 +1,310 @@
+/*
+ * Theory of operation
+ *
+ * A placeholder is an empty directory that nobody may write to. git does not see it, whatever copies a
+ * tree copies it, and rmdir(2) removes no data. A few are files, with what their reader takes for
+ * nothing.
+ *
+ * Two runs may share a directory. Each holds a shared lock on it from before it looks until its
+ * end; placeholders are removed under an exclusive lock only, by whoever is the last. What a run
+ * that was killed left behind, the next one in that directory knows by its mode and its time, and
+ * removes at its own end.
+ */
+#include "launcher/files/placeholder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/xalloc.h"
+
+#define LOCK_ATTEMPTS	 100 /* of 10 ms: another run may just be tidying up */
+#define PLACEHOLDER_MODE 0444
+#define PLACEHOLDER_DIR	 0555
+#define PLACEHOLDER_TIME 1000000000 /* 2001-09-09: nobody's own; archives can tell it */
+#define OWN_DIR		 0700
+
+/* Whether @name is what we make: as it was made, and therefore nobody's data. */
+static bool is_placeholder(int dir, const char *name, const char *content)
+{
+	CLEANUP_CLOSE int fd = -1;
+	char text[8] = "";
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_uid != geteuid())
+		return false;
+	if (!content) /* rmdir(2) sees to it that it is empty */
+		return S_ISDIR(st.st_mode) && (st.st_mode & 07777) == PLACEHOLDER_DIR &&
+		       st.st_mtime == PLACEHOLDER_TIME;
+	if (!S_ISREG(st.st_mode) || (st.st_mode & 07777) != PLACEHOLDER_MODE ||
+	    st.st_size != (off_t)strlen(content))
+		return false;
+	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return fd >= 0 && read(fd, text, sizeof(text) - 1) == st.st_size &&
+	       strcmp(text, content) == 0;
+}
+
+/* The time is how a later run knows it; on a file system without times this one removes it. */
+static int make_dir(int dir, const char *name)
+{
+	const struct timespec times[] = { { .tv_sec = PLACEHOLDER_TIME },
+					  { .tv_sec = PLACEHOLDER_TIME } };
+
+	if (mkdirat(dir, name, PLACEHOLDER_DIR) < 0)
+		return -1;
+	(void)utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW);
+	return 0;
+}
+
+/* Takes away again what could not be finished. Return: -1, with the errno of that. */
+static int unmake(int dir, const char *name, int flags)
+{
+	int saved = errno;
+
+	(void)unlinkat(dir, name, flags);
+	errno = saved;
+	return -1;
+}
+
+static int make_file(int dir, const char *name, const char *content)
+{
+	CLEANUP_CLOSE int fd =
+		openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, PLACEHOLDER_MODE);
+
+	if (fd < 0)
+		return -1;
+	return fd_write_all(fd, content, strlen(content)) < 0 ? unmake(dir, name, 0) : 0;
+}
+
+/* Whoever tidies up if we are killed must know of it first. Return: 0, or -1 with errno. */
+static int tell(const struct placeholders *h, int dir, const char *name, const char *content,
+		const struct stat *st, bool absent)
+{
+	struct placeholder m = {
+		.dir = dir,
+		.name = (char *)(uintptr_t)name,
+		.content = content,
+		.dev = st ? st->st_dev : 0,
+		.ino = st ? st->st_ino : 0,
+		.absent = absent,
+	};
+
+	return h->watch ? h->watch->tell(h->watch->arg, &m) : 0;
+}
+
+/* Keeps in mind what is to be removed; @st of what we made, NULL of what we found. */
+static void remember(struct placeholders *h, int dir, const char *name, const char *content,
+		     const struct stat *st)
+{
+	(void)tell(h, dir, name, content, st, false);
+	h->v = xreallocarray(h->v, h->n + 1, sizeof(*h->v));
+	h->v[h->n++] = (struct placeholder){
+		.dir = dir,
+		.name = xstrdup(name),
+		.content = content,
+		.dev = st ? st->st_dev : 0,
+		.ino = st ? st->st_ino : 0,
+	};
+}
+
+void placeholders_adopt(struct placeholders *h, int dir, const char *name, const char *content)
+{
+	if (is_placeholder(dir, name, content))
+		remember(h, dir, name, content, NULL);
+}
+
+int placeholders_settle(struct placeholders *h, int dir, const char *name, const char *content)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		placeholders_adopt(h, dir, name, content);
+		return 0;
+	}
+	if (errno != ENOENT || tell(h, dir, name, content, NULL, true) < 0)
+		return -1;
+	if ((content ? make_file(dir, name, content) : make_dir(dir, name)) < 0)
+		return errno == EEXIST ? 0 : -1;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return unmake(dir, name, content ? 0 : AT_REMOVEDIR);
+	remember(h, dir, name, content, &st);
+	return 0;
+}
+
+int placeholders_make_way(struct placeholders *h, int dir, const char *name)
+{
+	struct stat st;
+
+	if (tell(h, dir, name, NULL, NULL, true) < 0)
+		return -1;
+	if (mkdirat(dir, name, OWN_DIR) < 0)
+		return errno == EEXIST ? 0 : -1;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return unmake(dir, name, AT_REMOVEDIR);
+	remember(h, dir, name, NULL, &st);
+	return 0;
+}
+
+/*
+ * Opens a directory by its canonical path, which is told again; -1 with errno. A symbolic link is
+ * one that somebody has put there since, an earlier run perhaps: nothing is made where it leads.
+ */
+static int open_dir(const char *path, char canonical[static PATH_MAX])
+{
+	CLEANUP_CLOSE int fd = fd_open_plain(AT_FDCWD, path, O_PATH | O_DIRECTORY);
+	CLEANUP_FREE char *real = fd < 0 ? NULL : fd_path(fd);
+
+	if (!real)
+		return -1;
+	if (strlen(real) >= PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	strcpy(canonical, real);
+	return take_fd(&fd);
+}
+
+/* The descriptor that is kept of a directory: two would bar each other's exclusive lock. */
+static int kept_dir(const struct placeholders *h, int place)
+{
+	struct stat a, b;
+
+	if (h->ndirs == 0 || fstat(place, &a) < 0)
+		return -1;
+	for (size_t i = 0; i < h->ndirs; i++)
+		if (fstat(h->dirs[i], &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+			return h->dirs[i];
+	return -1;
+}
+
+int placeholders_open_dir(struct placeholders *h, const char *path, char canonical[static PATH_MAX])
+{
+	CLEANUP_CLOSE int place = open_dir(path, canonical);
+	CLEANUP_CLOSE int fd = -1;
+	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
+	int kept;
+
+	if (place < 0)
+		return -1;
+	kept = kept_dir(h, place);
+	if (kept >= 0)
+		return kept;
+	fd = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	for (int i = 0; flock(fd, LOCK_SH | LOCK_NB) < 0; i++) {
+		if (errno != EWOULDBLOCK || i == LOCK_ATTEMPTS)
+			return -1;
+		(void)nanosleep(&pause, NULL);
+	}
+	h->dirs = xreallocarray(h->dirs, h->ndirs + 1, sizeof(*h->dirs));
+	h->dirs[h->ndirs++] = fd;
+	return take_fd(&fd);
+}
+
+bool placeholders_are_all(int top)
+{
+	CLEANUP_CLOSE int fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	bool empty = d;
+
+	if (d)
+		(void)take_fd(&fd);
+	while (empty && (e = readdir(d))) {
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		/* another run's: locked, and the directory is not empty for this one either */
+		empty = is_placeholder(top, e->d_name, NULL) &&
+			flock(top, LOCK_EX | LOCK_NB) == 0 &&
+			unlinkat(top, e->d_name, AT_REMOVEDIR) == 0;
+	}
+	if (d)
+		(void)closedir(d);
+	/* a lock that could not be turned round is lost: take it again */
+	return flock(top, LOCK_SH) == 0 && empty;
+}
+
+/* What we made ourselves, whatever the file system keeps of modes and times. */
+static bool is_made(const struct placeholder *m)
+{
+	struct stat st;
+
+	return m->ino && !m->content && fstatat(m->dir, m->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(st.st_mode) && st.st_dev == m->dev && st.st_ino == m->ino;
+}
+
+/* A umask may have taken some of the bits that we asked for. */
+static bool is_within(mode_t mode, mode_t asked)
+{
+	return (mode | asked) == asked;
+}
+
+/*
+ * We were killed while we made it: a directory without its time, a file without its content. What
+ * was not there a moment before, and has our modes and nothing in it, is nobody else's.
+ */
+static bool is_half_made(const struct placeholder *m)
+{
+	struct stat st;
+	mode_t mode;
+
+	if (!m->absent || m->ino || fstatat(m->dir, m->name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    st.st_uid != geteuid())
+		return false;
+	mode = st.st_mode & 07777;
+	if (m->content)
+		return S_ISREG(st.st_mode) && is_within(mode, PLACEHOLDER_MODE) && st.st_size == 0;
+	return S_ISDIR(st.st_mode) &&
+	       (is_within(mode, PLACEHOLDER_DIR) || is_within(mode, OWN_DIR));
+}
+
+/* The command may have taken the permissions of the directory away. Return: whether it had. */
+static bool take_permission(int dir, struct stat *was)
+{
+	return faccessat(dir, ".", R_OK | W_OK | X_OK, AT_EACCESS) < 0 && errno == EACCES &&
+	       fstat(dir, was) == 0 && fchmod(dir, (was->st_mode & 07777) | S_IRWXU) == 0;
+}
+
+static void remove_one(const struct placeholder *m)
+{
+	struct stat was;
+	bool taken = take_permission(m->dir, &was);
+
+	if (is_made(m) || is_placeholder(m->dir, m->name, m->content) || is_half_made(m))
+		(void)unlinkat(m->dir, m->name, m->content ? 0 : AT_REMOVEDIR);
+	if (taken)
+		(void)fchmod(m->dir, was.st_mode & 07777);
+}
+
+void placeholders_remove(const struct placeholders *h)
+{
+	/* from the last to the first: what is in a directory that we made comes after it */
+	for (size_t i = h->n; i-- > 0;) {
+		const struct placeholder *m = &h->v[i];
+
+		/* Locked already by an earlier one of the same directory, or another run's still. */
+		if (flock(m->dir, LOCK_EX | LOCK_NB) == 0)
+			remove_one(m);
+	}
+}
+
+void placeholders_clear(struct placeholders *h)
+{
+	for (size_t i = 0; i < h->n; i++)
+		free(h->v[i].name);
+	free(h->v);
+	for (size_t i = 0; i < h->ndirs; i++)
+		cleanup_close(&h->dirs[i]);
+	free(h->dirs);
+	*h = (struct placeholders){ 0 };
+}
