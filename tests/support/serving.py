@@ -2,12 +2,15 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
+import unittest
 
-from world import WorldCase
+from world import PATH, WorldCase, must_run
 
 BWRAP = ["bwrap", "--unshare-net", "--dev-bind", "/", "/", "--"]
 BWRAP_CAPS = ["bwrap", "--unshare-user", "--unshare-net", "--cap-add", "CAP_NET_ADMIN",
@@ -21,6 +24,16 @@ def wait_for(what, seconds=10):
         if time.monotonic() > end:
             raise OSError("waited in vain")
         time.sleep(0.01)
+
+
+def need_tools(*tools):
+    """For one test of a file: without a tool it is skipped, loudly, or fails where it must run."""
+    missing = [t for t in tools if not shutil.which(t, path=PATH)]
+    if missing and must_run():
+        raise AssertionError("not installed: " + " ".join(missing))
+    if missing:
+        print("NOT RUN: not installed: %s" % " ".join(missing), file=sys.stderr)
+        raise unittest.SkipTest("not installed: " + " ".join(missing))
 
 
 def answers(path):
