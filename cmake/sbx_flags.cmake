@@ -26,6 +26,13 @@ foreach(flag
   sbx_flag(${flag})
 endforeach()
 
+# Clang looks into the macros of system headers (NLMSG_DATA, RTA_NEXT), and warns of what gcc
+# under -Wpedantic alone does. gcc is what the tree is kept free of warnings with.
+if(CMAKE_C_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(sbx_flags INTERFACE -Wno-cast-qual -Wno-cast-align
+    -Wno-gnu-variable-sized-type-not-at-end -Wno-string-concatenation)
+endif()
+
 if(SBX_WERROR)
   target_compile_options(sbx_flags INTERFACE -Werror)
 endif()
@@ -53,8 +60,22 @@ if(SBX_FUZZ)
   target_compile_options(sbx_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 if(SBX_COVERAGE)
-  target_compile_options(sbx_flags INTERFACE --coverage -O0)
-  target_link_options(sbx_flags INTERFACE --coverage)
+  # The counters are in a file that all processes share: see tests/support/coverage.c.
+  if(NOT CMAKE_C_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "SBX_COVERAGE needs clang: remove ${CMAKE_BINARY_DIR}, cmake --preset coverage")
+  endif()
+  target_compile_options(sbx_flags INTERFACE -O0 -fprofile-instr-generate -fcoverage-mapping
+    -fprofile-update=atomic "SHELL:-mllvm -runtime-counter-relocation")
+  target_link_options(sbx_flags INTERFACE -fprofile-instr-generate -Wl,--build-id)
+  # Not in the build directory: the tests' worlds have a /tmp and a $HOME of their own.
+  string(SHA256 id ${CMAKE_BINARY_DIR})
+  string(SUBSTRING ${id} 0 12 id)
+  set(SBX_COVERAGE_DIR /dev/shm/sbx-coverage-${id} CACHE PATH "where the counters are")
+  add_library(sbx_coverage STATIC ${CMAKE_SOURCE_DIR}/tests/support/coverage.c)
+  target_compile_definitions(sbx_coverage PRIVATE _GNU_SOURCE
+    SBX_COVERAGE_DIR="${SBX_COVERAGE_DIR}")
+  set_target_properties(sbx_coverage PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(sbx_flags INTERFACE sbx_coverage)
 endif()
 
 # sbx_module(NAME SOURCES... LINK libs...): one directory, one static library
