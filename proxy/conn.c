@@ -558,15 +558,18 @@ static void cut(struct conn *c)
 }
 
 /*
- * The first bytes of the client are looked at before any of them goes out; what the server says
- * goes its way meanwhile. Return: false if the connection is at its end.
+ * What the client says first is looked at before any of it goes out; what the server says goes its
+ * way meanwhile. Return: false if the connection is at its end.
  */
 static bool first_bytes(struct conn *c)
 {
 	struct proxy *p = c->session->proxy;
 	const struct decision d = { .verdict = VERDICT_DENY, .code = CODE_SNI_MISMATCH };
 
-	switch (snicheck_look(c->snicheck, &c->t, p->in, sizeof(p->in))) {
+	switch (snicheck_turn(c->snicheck, &c->t, p->in, sizeof(p->in))) {
+	case SNICHECK_AGAIN:
+		proxy_run_soon(p, c);
+		return true;
 	case SNICHECK_WAIT:
 		if (!c->t.side[CLIENT].broken)
 			return true;
@@ -580,7 +583,6 @@ static bool first_bytes(struct conn *c)
 	case SNICHECK_PASS:
 		break;
 	}
-	c->t.way[CLIENT].shut = false;
 	snicheck_free(c->snicheck);
 	c->snicheck = NULL;
 	return true;
@@ -609,12 +611,16 @@ static void pump(struct conn *c)
 
 void conn_tunnel(struct conn *c)
 {
+	const uint8_t *early = c->in.p ? c->in.p + c->in.off : NULL;
+
 	conn_no_timer(c);
-	tunnel_keep(&c->t, CLIENT, c->in.p ? c->in.p + c->in.off : NULL, c->in.len, 0);
-	inbuf_clear(&c->in);
 	if (c->proto != PROTO_HTTP) /* an upgrade is to plain bytes */
 		c->snicheck = snicheck_new(policy_sni_check(*c->session->cfg.policy), &c->target);
-	c->t.way[CLIENT].shut = c->snicheck != NULL;
+	if (c->snicheck)
+		snicheck_begin(c->snicheck, &c->t, early, c->in.len);
+	else
+		tunnel_keep(&c->t, CLIENT, early, c->in.len, 0);
+	inbuf_clear(&c->in);
 	conn_enter(c, CONN_TUNNEL);
 }
 

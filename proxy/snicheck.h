@@ -1,13 +1,15 @@
 /*
  * snicheck.h - does the TLS client in a tunnel ask for the server that the tunnel was allowed to?
  *
- * Judged are tunnels to port 443 of a name. The bytes are looked at where they are (kept early
- * data, then the socket with MSG_PEEK) and none is passed on before the verdict; afterwards the
- * check is gone and costs nothing.
+ * Judged are tunnels to port 443 of a name: the ClientHello, and every further one, until the server
+ * begins with something else than a request for another (HelloRetryRequest). A byte of the client's is
+ * passed on only after its verdict; what the server says goes its way at once and is only read along.
+ * Afterwards the check is gone and costs nothing.
  */
 #ifndef PROXY_SNICHECK_H
 #define PROXY_SNICHECK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,11 +20,12 @@
 
 struct snicheck;
 
-/** enum snicheck_verdict - about the client's first bytes */
+/** enum snicheck_verdict - what is to be done */
 enum snicheck_verdict {
-	SNICHECK_WAIT,	 /* not enough has come; look again when more has */
-	SNICHECK_PASS,	 /* let the bytes go */
-	SNICHECK_REFUSE, /* end the tunnel; the server must not see them */
+	SNICHECK_WAIT,	 /* look again when more has come, either way */
+	SNICHECK_AGAIN,	 /* look again soon: there may be more already */
+	SNICHECK_PASS,	 /* the check is over: let everything go */
+	SNICHECK_REFUSE, /* end the tunnel; the server must not see the rest */
 };
 
 /** snicheck_new() - NULL if the tunnel is none of those judged. Free with snicheck_free(). */
@@ -32,17 +35,29 @@ struct snicheck *snicheck_new(enum sni_check check, const struct target *t);
 void snicheck_free(struct snicheck *s);
 
 /**
- * snicheck_judge() - the verdict on the first bytes; pure
- * @p, @n: all that the client has sent so far
+ * snicheck_client() - the verdict on what the client has sent; pure
+ * @p, @n: all that has come and was not let go by an earlier call
  * @ended: nothing more will come
+ * @go: so many of them may go, whatever is said of the rest; the next call's @p begins behind them
+ *
+ * Return: WAIT, PASS or REFUSE.
  */
-enum snicheck_verdict snicheck_judge(struct snicheck *s, const uint8_t *p, size_t n, bool ended);
+enum snicheck_verdict snicheck_client(struct snicheck *s, const uint8_t *p, size_t n, bool ended,
+				      size_t *go);
+
+/** snicheck_server() - the next bytes of the server, in order, in whatever pieces; pure. */
+void snicheck_server(struct snicheck *s, const uint8_t *p, size_t n);
+
+/** snicheck_begin() - shut @t, none of whose bytes has gone. @p, @n: what the client has sent early. */
+void snicheck_begin(struct snicheck *s, struct tunnel *t, const uint8_t *p, size_t n);
 
 /**
- * snicheck_look() - the verdict on what a tunnel's client has sent
- * @scratch: at least TLS_HELLO_MAX bytes; what is in it afterwards means nothing
+ * snicheck_turn() - look at what has come both ways, and let go what may
+ * @scratch: @size bytes, at least TLS_HELLO_MAX; what is in it afterwards means nothing
+ *
+ * Return: after PASS @t is open again.
  */
-enum snicheck_verdict snicheck_look(struct snicheck *s, struct tunnel *t, uint8_t *scratch,
+enum snicheck_verdict snicheck_turn(struct snicheck *s, struct tunnel *t, uint8_t *scratch,
 				    size_t size);
 
 #endif

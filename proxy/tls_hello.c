@@ -184,3 +184,8 @@ enum parse tls_hello_parse(struct tls_hello_scan *scan, const void *p, size_t n,
 	*out = hello;
 	return PARSE_OK;
 }
+
+size_t tls_hello_size(const struct tls_hello_scan *scan)
+{
+	return scan->off + RECORD_HEADER_SIZE + (scan->want - scan->have);
+}

@@ -60,4 +60,7 @@ struct tls_hello_scan {
 enum parse tls_hello_parse(struct tls_hello_scan *scan, const void *p, size_t n,
 			   struct tls_hello *out);
 
+/** tls_hello_size() - after OK: the bytes of the ClientHello, record headers included. */
+size_t tls_hello_size(const struct tls_hello_scan *scan);
+
 #endif

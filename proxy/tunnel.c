@@ -105,7 +105,7 @@ static ssize_t recv_behind(const struct side *s, void *p, size_t n, int flags)
 	return got <= 0 ? got : got - s->held;
 }
 
-static bool has_ended(const struct side *s)
+bool side_has_ended(const struct side *s)
 {
 	struct pollfd pfd = { .fd = s->fd, .events = POLLRDHUP };
 
@@ -139,7 +139,7 @@ static ssize_t local_recv(struct side *s, void *p, size_t n, int flags)
 			break;
 		if (ended)
 			return local_end(s);
-		if (!has_ended(s)) {
+		if (!side_has_ended(s)) {
 			errno = EAGAIN;
 			return -1;
 		}
@@ -330,6 +330,15 @@ static void read_stopped(struct way *w, struct side *from, ssize_t n)
 		from->broken = true;
 }
 
+ssize_t way_read(struct way *w, struct side *from, void *p, size_t n)
+{
+	ssize_t got = side_recv(from, p, n, 0);
+
+	if (got <= 0)
+		read_stopped(w, from, got);
+	return got;
+}
+
 void way_send(struct way *w, struct side *to, const void *p, size_t n)
 {
 	ssize_t sent = to->writable ? side_send(to, p, n) : 0;
@@ -351,12 +360,10 @@ void way_send(struct way *w, struct side *to, const void *p, size_t n)
 /* Return: bytes taken from the sender. */
 static size_t copy(struct way *w, struct side *from, struct side *to, uint8_t *scratch)
 {
-	ssize_t n = side_recv(from, scratch, TUNNEL_COPY, 0);
+	ssize_t n = way_read(w, from, scratch, TUNNEL_COPY);
 
-	if (n <= 0) {
-		read_stopped(w, from, n);
+	if (n <= 0)
 		return 0;
-	}
 	way_send(w, to, scratch, (size_t)n);
 	w->bulk = n == TUNNEL_COPY;
 	return (size_t)n;

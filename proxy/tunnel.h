@@ -128,6 +128,9 @@ void side_close(struct side *s, bool reset);
 /** side_has_error() - an error waits to be told, a reset for example; it stays there. */
 bool side_has_error(const struct side *s);
 
+/** side_has_ended() - the peer has sent its end, though bytes may stand before it. */
+bool side_has_ended(const struct side *s);
+
 /** side_unsent() - bytes that the peer has not acknowledged; SIZE_MAX when unknown. */
 size_t side_unsent(const struct side *s);
 
@@ -142,6 +145,9 @@ void tunnel_keep(struct tunnel *t, unsigned i, const void *p, size_t n, size_t u
 
 /** way_flush() - hand over what is pending to @to. Return: true when nothing is pending. */
 bool way_flush(struct way *w, struct side *to);
+
+/** way_read() - recv() from @from, whose end or failure is noted. Return: as recv(). */
+ssize_t way_read(struct way *w, struct side *from, void *p, size_t n);
 
 /** way_send() - nothing is pending: send, and keep what is not taken. A failure breaks @to. */
 void way_send(struct way *w, struct side *to, const void *p, size_t n);
