@@ -4,7 +4,6 @@
 # host: redis.example
 # proxy: no: knows no proxy
 # capture: yes
-# where: installed
 set -eu
 [ "$(timeout 20 redis-cli -h redis.example set key value)" = OK ]
 [ "$(timeout 20 redis-cli -h redis.example get key)" = value ]
