@@ -23,19 +23,24 @@ static void put_quoted(FILE *out, const char *s, const char *quote)
 	fputc('\'', out);
 }
 
-/* Whether the option's argument is a file, a directory, some words, or anything. */
+/* Whether the option's argument may be a file ("@file") or a directory. */
 static bool takes(enum option_id id, const char *what)
 {
 	const char *words = option_table[id].words;
 
-	return words && strcmp(words, what) == 0;
+	return words && strncmp(words, what, strlen(what)) == 0;
 }
 
-static bool takes_words(enum option_id id)
+/* The words that its argument may be; "" for none. */
+static const char *words_of(enum option_id id)
 {
 	const char *words = option_table[id].words;
 
-	return words && words[0] != '@';
+	if (!words)
+		return "";
+	if (words[0] == '@')
+		words += strcspn(words, " ");
+	return words + strspn(words, " ");
 }
 
 static bool runs_a_program(const struct command *c)
@@ -43,29 +48,34 @@ static bool runs_a_program(const struct command *c)
 	return strstr(c->synopsis, "COMMAND") != NULL;
 }
 
-/*
- * A command without options of the table says its words in the synopsis: those in small letters.
- * With @dashes its options instead. One blank stands behind each.
- */
-static void put_words(FILE *out, const struct command *c, bool dashes)
+/* The next word in small letters of a synopsis, from @s on: a command's own word. NULL: no more. */
+static const char *next_word(const char *s, size_t *n)
 {
 	static const char separators[] = " []|";
 
-	if (c->bit)
-		return;
-	for (const char *s = c->synopsis; *s; s += strspn(s, separators)) {
-		size_t n = strcspn(s, separators);
-
-		if (dashes ? s[0] == '-' : (s[0] >= 'a' && s[0] <= 'z'))
-			fprintf(out, "%.*s ", (int)n, s);
-		s += n;
+	for (; *s; s += strspn(s, separators)) {
+		*n = strcspn(s, separators);
+		if (s[0] >= 'a' && s[0] <= 'z')
+			return s;
+		s += *n;
 	}
+	return NULL;
+}
+
+/* One blank stands behind each. */
+static void put_words(FILE *out, const struct command *c)
+{
+	size_t n = 0;
+
+	for (const char *s = c->synopsis; (s = next_word(s, &n)); s += n)
+		fprintf(out, "%.*s ", (int)n, s);
 }
 
 static bool has_words(const struct command *c)
 {
-	return !c->bit && strpbrk(c->synopsis, "abcdefghijklmnopqrstuvwxyz") &&
-	       c->synopsis[strspn(c->synopsis, "[ ")] != '-';
+	size_t n;
+
+	return next_word(c->synopsis, &n);
 }
 
 /* The first word may also be a file already. */
@@ -91,15 +101,14 @@ static void bash_case(FILE *out, enum option_id id)
 	fprintf(out, "\t%s", option_spelling(id));
 	if (option_table[id].letter)
 		fprintf(out, "|-%c", option_table[id].letter);
+	fputc(')', out);
 	if (takes(id, "@file"))
-		fputs(") COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n", out);
-	else if (takes(id, "@dir"))
-		fputs(") COMPREPLY=($(compgen -d -- \"$cur\")); return ;;\n", out);
-	else if (takes_words(id))
-		fprintf(out, ") COMPREPLY=($(compgen -W '%s' -- \"$cur\")); return ;;\n",
-			option_table[id].words);
-	else
-		fputs(") return ;;\n", out);
+		fputs(" COMPREPLY+=($(compgen -f -- \"$cur\"));", out);
+	if (takes(id, "@dir"))
+		fputs(" COMPREPLY+=($(compgen -d -- \"$cur\"));", out);
+	if (*words_of(id))
+		fprintf(out, " COMPREPLY+=($(compgen -W '%s' -- \"$cur\"));", words_of(id));
+	fputs(" return ;;\n", out);
 }
 
 static void bash_options(FILE *out, const struct command *c)
@@ -108,9 +117,8 @@ static void bash_options(FILE *out, const struct command *c)
 	for (int i = 0; i < OPT_NUM; i++)
 		if (option_offered((enum option_id)i, c->bit))
 			fprintf(out, "%s ", option_spelling((enum option_id)i));
-	put_words(out, c, true);
 	fputs("' words='", out);
-	put_words(out, c, false);
+	put_words(out, c);
 	fprintf(out, "' runs=%d files=%d ;;\n", runs_a_program(c),
 		!takes_a_file(c)			 ? 0
 		: has_words(c) && !words_are_optional(c) ? 2
@@ -200,12 +208,37 @@ static void zsh_text(FILE *out, const char *s)
 	}
 }
 
+/* Words that go on ("exec:") get no blank behind them. */
+static void zsh_action(FILE *out, enum option_id id)
+{
+	const char *files = takes(id, "@file") ? "_files" : takes(id, "@dir") ? "_files -/" : "";
+
+	if (!*words_of(id)) {
+		fputs(files, out);
+		return;
+	}
+	fprintf(out, "{%s%s", files, *files ? "; " : "");
+	for (const char *w = words_of(id); *w; w += strspn(w, " ")) {
+		size_t n = strcspn(w, " ");
+
+		fputs(w == words_of(id) ? "compadd " : "; compadd ", out);
+		fputs(strchr(":=", w[n - 1]) ? "-S \"\" -- " : "-- ", out);
+		for (; n > 0; n--, w++) {
+			if (*w == ':')
+				fputc('\\', out);
+			fputc(*w, out);
+		}
+	}
+	fputc('}', out);
+}
+
 static void zsh_option(FILE *out, enum option_id id)
 {
 	const struct option_spec *spec = &option_table[id];
 
 	if (spec->letter)
-		fprintf(out, "\t\t'*'{-%c,--%s}'[", spec->letter, spec->name);
+		fprintf(out, "\t\t'*'{-%c%s,--%s%s}'[", spec->letter, spec->arg ? "+" : "",
+			spec->name, spec->arg ? "=" : "");
 	else
 		fprintf(out, "\t\t'*--%s%s[", spec->name, spec->arg ? "=" : "");
 	zsh_text(out, spec->help);
@@ -215,12 +248,8 @@ static void zsh_option(FILE *out, enum option_id id)
 		zsh_text(out, spec->arg);
 		fputc(':', out);
 	}
-	if (takes(id, "@file"))
-		fputs("_files", out);
-	else if (takes(id, "@dir"))
-		fputs("_files -/", out);
-	else if (takes_words(id))
-		fprintf(out, "(%s)", spec->words);
+	if (spec->arg)
+		zsh_action(out, id);
 	fputs("' \\\n", out);
 }
 
@@ -229,7 +258,7 @@ static void zsh_arguments(FILE *out, const struct command *c)
 {
 	if (has_words(c)) {
 		fputs("\t\t'1:word:{compadd -- ", out);
-		put_words(out, c, false);
+		put_words(out, c);
 		fprintf(out, "%s}' \\\n", words_are_optional(c) ? "; _files" : "");
 	}
 	fprintf(out, "\t\t'%s'\n\t;;\n",
@@ -255,7 +284,8 @@ static void print_zsh(FILE *out)
 	      "help) _sbx_net_commands ;;\n",
 	      out);
 	for (size_t i = 0; i < command_count; i++) {
-		fprintf(out, "%s)\n\t_arguments -S -A '-*' \\\n", command_table[i].name);
+		fprintf(out, "%s)\n\t_arguments -S %s\\\n", command_table[i].name,
+			runs_a_program(&command_table[i]) ? "-A '-*' " : "");
 		for (int id = 0; id < OPT_NUM; id++)
 			if (option_offered((enum option_id)id, command_table[i].bit))
 				zsh_option(out, (enum option_id)id);
@@ -272,14 +302,12 @@ static void fish_option(FILE *out, const struct command *c, enum option_id id)
 		spec->name);
 	if (spec->letter)
 		fprintf(out, " -s %c", spec->letter);
-	if (takes(id, "@file"))
-		fputs(" -rF", out);
-	else if (takes(id, "@dir"))
-		fputs(" -xa '(__fish_complete_directories)'", out);
-	else if (takes_words(id))
-		fprintf(out, " -xa '%s'", spec->words);
-	else if (spec->arg)
-		fputs(" -x", out);
+	if (spec->arg)
+		fputs(takes(id, "@file") ? " -rF" : " -x", out);
+	if (takes(id, "@dir"))
+		fputs(" -a '(__fish_complete_directories)'", out);
+	if (*words_of(id))
+		fprintf(out, " -a '%s'", words_of(id));
 	fputs(" -d ", out);
 	put_quoted(out, spec->help, "\\'");
 	fputc('\n', out);
@@ -316,9 +344,9 @@ static void fish_words(FILE *out, const struct command *c)
 		"complete -c sbx-net -n '__fish_seen_subcommand_from %s; "
 		"and not __fish_seen_subcommand_from ",
 		c->name);
-	put_words(out, c, false);
+	put_words(out, c);
 	fprintf(out, "' %s -a '", words_are_optional(c) ? "" : "-f");
-	put_words(out, c, false);
+	put_words(out, c);
 	fputs("'\n", out);
 }
 

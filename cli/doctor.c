@@ -248,30 +248,38 @@ static int print_json(const struct findings *f, struct error *err)
 	return 0;
 }
 
-static int usage(void)
-{
-	(void)fprintf(stderr, "sbx-net: usage: sbx-net doctor [--json]\n");
-	return OPTIONS_EXIT_USAGE;
-}
-
-int doctor_main(int argc, char **argv)
+static int doctor(const struct run_options *o)
 {
 	static const int status[] = { 0, EXIT_WEAKER, EXIT_NOTHING };
-	bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
 	struct findings f = { 0 };
 	struct error err;
 
-	if (argc != 1 && !json)
-		return usage();
-	if (find_out(&f, &err) < 0 || (json && print_json(&f, &err) < 0)) {
+	if (o->ncommand > 0) {
+		(void)fprintf(stderr, "sbx-net: usage: sbx-net doctor [--json]\n");
+		return OPTIONS_EXIT_USAGE;
+	}
+	if (find_out(&f, &err) < 0 || (o->json && print_json(&f, &err) < 0)) {
 		(void)fprintf(stderr, "sbx-net: %s\n", err.msg);
 		return LAUNCHER_EXIT_SETUP;
 	}
-	if (!json)
+	if (!o->json)
 		print(&f);
 	if (fflush(stdout) || ferror(stdout)) {
 		perror("sbx-net: cannot write");
 		return LAUNCHER_EXIT_SETUP;
 	}
 	return status[f.state];
+}
+
+int doctor_main(int argc, char **argv)
+{
+	struct run_options o;
+	int status;
+
+	run_options_init(&o);
+	status = command_options(&o, "doctor", argc, argv);
+	if (status < 0)
+		status = doctor(&o);
+	run_options_clear(&o);
+	return status;
 }

@@ -383,6 +383,7 @@ static int apply_limit(struct run_options *o, const struct option_spec *spec, co
 #define FOR_POLICY  (FOR_RUN | FOR_SERVE | FOR_WHY | FOR_CHECK)
 #define FOR_SESSION (FOR_POLICY | FOR_BRIDGE)
 #define FOR_ALL	    (FOR_POLICY | FOR_ENV | FOR_BRIDGE)
+#define FOR_TOOLS   (FOR_APPROVALS | FOR_TOP | FOR_GRANTS | FOR_DOCTOR)
 #define INTO(m)	    offsetof(struct run_options, m)
 
 /* clang-format off */
@@ -447,8 +448,8 @@ const struct option_spec option_table[OPT_NUM] = {
 		"URL", "none",
 		"reach the world through this http://, https:// or socks5h:// proxy; none: directly",
 		apply_upstream, INTO(upstream_proxy) },
-	[OPT_SOCKET] = { "socket", 0, true, SECTION_NETWORK, FOR_BRIDGE, "PATH", "@file",
-		"the proxy: a control.sock or proxy.sock of serve, or any HTTP proxy's socket",
+	[OPT_SOCKET] = { "socket", 0, true, SECTION_NETWORK, FOR_BRIDGE | FOR_TOP, "PATH", "@file",
+		"a control.sock of serve; bridge takes its proxy.sock or any HTTP proxy's socket, too",
 		apply_text, INTO(socket) },
 	[OPT_DIR] = { "dir", 0, true, SECTION_NETWORK, FOR_SERVE, "DIR", "@dir",
 		"where proxy.sock and control.sock are (default: $XDG_RUNTIME_DIR/sbx-net)",
@@ -485,8 +486,8 @@ const struct option_spec option_table[OPT_NUM] = {
 	[OPT_CHDIR] = { "chdir", 'C', true, SECTION_CONFINEMENT, FOR_RUN, "DIR", "@dir",
 		"where the command starts, and what it may write", apply_text, INTO(chdir) },
 
-	[OPT_AUDIT] = { "audit", 0, true, SECTION_OUTPUT, FOR_RUN | FOR_SERVE, "FILE", "@file",
-		"write one JSON object a line: every decision, every closed connection",
+	[OPT_AUDIT] = { "audit", 0, true, SECTION_OUTPUT, FOR_RUN | FOR_SERVE, "FILE",
+		"@file journald fd:", "write one JSON object a line: every decision, every closed connection",
 		apply_text, INTO(audit) },
 	[OPT_AUDIT_CHAIN] = { "audit-chain", 0, true, SECTION_OUTPUT, FOR_RUN | FOR_SERVE, NULL,
 		NULL, "seal each line of the audit log with a hash of the one before",
@@ -504,9 +505,20 @@ const struct option_spec option_table[OPT_NUM] = {
 	[OPT_QUIET] = { "quiet", 'q', true, SECTION_OUTPUT, FOR_RUN | FOR_SERVE | FOR_BRIDGE, NULL,
 		NULL,
 		"no refusal lines and no summary on stderr", apply_flag, INTO(quiet) },
+	[OPT_FOLLOW] = { "follow", 0, true, SECTION_OUTPUT, FOR_APPROVALS, NULL, NULL,
+		"stay when no run is left, and find those that start later",
+		apply_flag, INTO(follow) },
+	[OPT_SESSION] = { "session", 0, true, SECTION_OUTPUT, FOR_APPROVALS, "ID", NULL,
+		"answer this run's questions only", apply_text, INTO(asking_run) },
+	[OPT_ALL] = { "all", 0, true, SECTION_OUTPUT, FOR_GRANTS, NULL, NULL,
+		"revoke every answer", apply_flag, INTO(all) },
+	[OPT_ONCE] = { "once", 0, true, SECTION_OUTPUT, FOR_TOP, NULL, NULL,
+		"print the table once, at a terminal too", apply_flag, INTO(once) },
+	[OPT_JSON] = { "json", 0, true, SECTION_OUTPUT, FOR_TOP | FOR_DOCTOR, NULL, NULL,
+		"print JSON for programs, once", apply_flag, INTO(json) },
 	[OPT_VERBOSE] = { "verbose", 'v', true, SECTION_OUTPUT, FOR_ALL, NULL, NULL,
 		"diagnostics on stderr; twice for more", apply_count, INTO(verbose) },
-	[OPT_HELP] = { "help", 'h', true, SECTION_OUTPUT, FOR_ALL, NULL, NULL,
+	[OPT_HELP] = { "help", 'h', true, SECTION_OUTPUT, FOR_ALL | FOR_TOOLS, NULL, NULL,
 		"print this and exit", NULL, 0 },
 };
 /* clang-format on */

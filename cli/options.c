@@ -73,7 +73,7 @@ struct getopt_tables {
 /* Commands that run nothing take options behind their words, too. */
 static bool permutes(unsigned command)
 {
-	return command == FOR_WHY || command == FOR_CHECK;
+	return !(command & (FOR_RUN | FOR_BRIDGE));
 }
 
 static void build_tables(struct getopt_tables *t, unsigned command)

@@ -63,6 +63,11 @@ enum option_id {
 	OPT_VIOLATIONS,
 	OPT_EXIT_ON_DENY,
 	OPT_QUIET,
+	OPT_FOLLOW,
+	OPT_SESSION,
+	OPT_ALL,
+	OPT_ONCE,
+	OPT_JSON,
 	OPT_VERBOSE,
 	OPT_HELP,
 	OPT_NUM
@@ -79,6 +84,10 @@ enum option_commands {
 	FOR_CHECK = 1U << 3,
 	FOR_ENV = 1U << 4,
 	FOR_BRIDGE = 1U << 5,
+	FOR_APPROVALS = 1U << 6,
+	FOR_TOP = 1U << 7,
+	FOR_GRANTS = 1U << 8,
+	FOR_DOCTOR = 1U << 9,
 };
 
 /** enum ask_who - who answers for unknown hosts (--ask) */
@@ -143,7 +152,7 @@ struct option_publish {
  * struct run_options - what a command line says; init, parse, clear
  * @rules: --allow, --deny, --only, --allow-private, --allow-list, --deny-list and --policy
  * @within: bounds of a session of serve: nothing else is reached; no option leads here
- * @socket: bridge's proxy, or NULL
+ * @socket: bridge's proxy, or the serve that top looks at, or NULL
  * @dir: where serve listens, or NULL
  * @allow_from: tools, checked
  * @learn: the file of --learn, or NULL
@@ -156,6 +165,9 @@ struct option_publish {
  * @timeout: seconds, 0 for none
  * @chdir: or NULL
  * @audit: or NULL
+ * @follow, @asking_run: of approvals: stay; the name of the one run, or NULL for all
+ * @all: of grants revoke
+ * @once, @json: how top and doctor print
  * @verbose: how often -v was given
  * @command: what is behind the options (argv's tail, NULL-terminated); never NULL after parsing
  * @ncommand: how many words that is
@@ -204,6 +216,10 @@ struct run_options {
 	bool violations;
 	bool exit_on_deny;
 	bool quiet;
+	bool follow;
+	const char *asking_run;
+	bool all;
+	bool once, json;
 	unsigned verbose;
 
 	char **command;
@@ -229,8 +245,8 @@ typedef int option_apply(struct run_options *o, const struct option_spec *spec, 
  * @section: heading in --help
  * @commands: which commands take it (enum option_commands)
  * @arg: name of its argument, or NULL for none
- * @words: what a shell may complete the argument with: blank-separated words, "@file", "@dir",
- *         or NULL
+ * @words: what a shell may complete the argument with: "@file" or "@dir", blank-separated words,
+ *         both in this order, or NULL; "exec:" and "cpu=" go on
  * @help: one sentence without a final stop
  * @apply: called for each use
  * @offset: of the member of struct run_options that a general @apply fills

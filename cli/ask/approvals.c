@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -421,48 +420,37 @@ static void start(struct approvals *a)
 	raw_mode(a, true);
 }
 
-static int parse(struct approvals *a, int argc, char **argv)
+static int approvals(const struct run_options *o)
 {
-	static const struct option options[] = {
-		{ "follow", no_argument, NULL, 'f' },
-		{ "session", required_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	int c;
+	struct approvals *a;
+	int status;
 
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
-		if (c == 'f') {
-			a->follow = true;
-		} else if (c == 's') {
-			a->session = optarg;
-		} else if (c == 'h') {
-			command_help(stdout, command_find("approvals"));
-			return 0;
-		} else {
-			return OPTIONS_EXIT_USAGE;
-		}
+	if (o->ncommand > 0) {
+		fprintf(stderr, "sbx-net: usage: sbx-net approvals [--follow] [--session ID]\n");
+		return OPTIONS_EXIT_USAGE;
 	}
-	if (optind == argc)
-		return -1;
-	fprintf(stderr, "sbx-net: usage: sbx-net approvals [--follow] [--session ID]\n");
-	return OPTIONS_EXIT_USAGE;
+	a = xcalloc(1, sizeof(*a));
+	a->follow = o->follow;
+	a->session = o->asking_run;
+	start(a);
+	status = loop(a);
+	erase(a);
+	raw_mode(a, false);
+	while (a->nruns)
+		part(a, 0);
+	free(a);
+	return status;
 }
 
 int approvals_main(int argc, char **argv)
 {
-	struct approvals *a = xcalloc(1, sizeof(*a));
-	int status = parse(a, argc, argv);
+	struct run_options o;
+	int status;
 
-	if (status < 0) {
-		start(a);
-		status = loop(a);
-		erase(a);
-		raw_mode(a, false);
-		while (a->nruns)
-			part(a, 0);
-	}
-	free(a);
+	run_options_init(&o);
+	status = command_options(&o, "approvals", argc, argv);
+	if (status < 0)
+		status = approvals(&o);
+	run_options_clear(&o);
 	return status;
 }

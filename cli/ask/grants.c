@@ -113,20 +113,27 @@ static int forget(char **names)
 	return 0;
 }
 
+static int grants(const struct run_options *o)
+{
+	char **word = o->command;
+
+	if (o->ncommand == 1 && !o->all && strcmp(word[0], "list") == 0)
+		return list();
+	/* Patterns, or all: not neither, and not both. */
+	if (o->ncommand < 1 || strcmp(word[0], "revoke") != 0 || (o->ncommand == 1) != o->all)
+		return usage();
+	return forget(word + 1);
+}
+
 int grants_main(int argc, char **argv)
 {
-	if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		command_help(stdout, command_find("grants"));
-		return 0;
-	}
-	if (argc == 2 && strcmp(argv[1], "list") == 0)
-		return list();
-	if (argc < 3 || strcmp(argv[1], "revoke") != 0)
-		return usage();
-	if (strcmp(argv[2], "--all") == 0)
-		return argc == 3 ? forget(argv + 3) : usage();
-	for (int i = 2; i < argc; i++)
-		if (argv[i][0] == '-')
-			return usage();
-	return forget(argv + 2);
+	struct run_options o;
+	int status;
+
+	run_options_init(&o);
+	status = command_options(&o, "grants", argc, argv);
+	if (status < 0)
+		status = grants(&o);
+	run_options_clear(&o);
+	return status;
 }

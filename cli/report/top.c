@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -350,49 +349,18 @@ static int show(struct top *t, struct error *err)
 	return 0;
 }
 
-static int parse(struct top *t, int argc, char **argv)
+static int top(const struct run_options *o)
 {
-	static const struct option options[] = {
-		{ "once", no_argument, NULL, 'o' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "socket", required_argument, NULL, 's' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	int c;
-
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) >= 0) {
-		if (c == 'o') {
-			t->once = true;
-		} else if (c == 'j') {
-			t->json = true;
-		} else if (c == 's') {
-			t->socket = optarg;
-		} else if (c == 'h') {
-			command_help(stdout, command_find("top"));
-			return 0;
-		} else {
-			return OPTIONS_EXIT_USAGE;
-		}
-	}
-	if (optind == argc)
-		return -1;
-	fprintf(stderr, "sbx-net: usage: sbx-net top [--once] [--json] [--socket PATH]\n");
-	return OPTIONS_EXIT_USAGE;
-}
-
-int top_main(int argc, char **argv)
-{
-	struct top t = { .n = 0 };
-	int status = parse(&t, argc, argv);
+	struct top t = { .once = o->once, .json = o->json, .socket = o->socket };
 	struct error err;
+	int status = 0;
 
-	if (status >= 0)
-		return status;
+	if (o->ncommand > 0) {
+		fprintf(stderr, "sbx-net: usage: sbx-net top [--once] [--json] [--socket PATH]\n");
+		return OPTIONS_EXIT_USAGE;
+	}
 	t.row = xcalloc(ROWS_MAX, sizeof(*t.row));
 	t.old = xcalloc(ROWS_MAX, sizeof(*t.old));
-	status = 0;
 	if (show(&t, &err) < 0) {
 		fprintf(stderr, "sbx-net: %s\n", err.msg);
 		status = 1;
@@ -401,5 +369,18 @@ int top_main(int argc, char **argv)
 	free(t.old);
 	if (fflush(stdout) != 0 || ferror(stdout))
 		status = 1;
+	return status;
+}
+
+int top_main(int argc, char **argv)
+{
+	struct run_options o;
+	int status;
+
+	run_options_init(&o);
+	status = command_options(&o, "top", argc, argv);
+	if (status < 0)
+		status = top(&o);
+	run_options_clear(&o);
 	return status;
 }
