@@ -4,6 +4,7 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,7 +140,8 @@ size_t audit_format(char out[AUDIT_LINE_MAX], const struct proxy_event *ev,
 
 static void drop(struct audit *a, int code)
 {
-	for (size_t i = 0; i < a->len; i++)
+	/* A newline in front ends what is half written already: see gather(). */
+	for (size_t i = 1; i < a->len; i++)
 		a->dropped += a->buf[i] == '\n';
 	a->len = 0;
 	if (!a->told)
@@ -382,11 +384,6 @@ void audit_event(struct audit *a, const struct proxy_event *ev, unsigned session
 	audit_write(a, line, audit_format(line, ev, &now, session));
 }
 
-uint64_t audit_dropped(const struct audit *a)
-{
-	return a->dropped;
-}
-
 void audit_close(struct audit *a)
 {
 	if (!a)
@@ -394,6 +391,8 @@ void audit_close(struct audit *a)
 	flush(a);
 	if (a->len)
 		drop(a, EAGAIN);
+	if (a->dropped)
+		log_warn("audit log: %" PRIu64 " lines were lost", a->dropped);
 	(void)event_del(&a->flush);
 	cleanup_close(&a->fd);
 	cleanup_close(&a->lock);

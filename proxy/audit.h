@@ -67,10 +67,7 @@ void audit_write(struct audit *a, const char *line, size_t n);
 /** audit_event() - audit_format() and audit_write() with the time of now. */
 void audit_event(struct audit *a, const struct proxy_event *ev, unsigned session);
 
-/** audit_dropped() - lines lost so far. */
-uint64_t audit_dropped(const struct audit *a);
-
-/** audit_close() - write what is gathered and close; NULL is allowed. */
+/** audit_close() - write what is gathered, tell how many lines were lost, close; NULL is allowed. */
 void audit_close(struct audit *a);
 
 #endif

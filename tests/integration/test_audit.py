@@ -2,6 +2,7 @@
 """The audit log: its schema, its sinks, its hash chain, and that nothing it meets holds up a run."""
 import json
 import os
+import re
 import socket
 import sys
 
@@ -115,19 +116,28 @@ curl -sS -m 5 -o /dev/null --noproxy '*' http://192.0.2.77/; true"""])
         finally:
             os.close(full)
         self.assertIn("lines are lost", done.stderr)
+        self.assertRegex(done.stderr, r"audit log: [1-9]\d* lines were lost")
         self.assertIn("refused evil.example:80", done.stderr)
 
-    def test_a_small_disk_keeps_whole_lines(self):
-        script = ("mount -t tmpfs -o size=4k none /mnt && %s"
+    def on_a_disk(self, size):
+        """40 refusals with the log on a disk of `size`: its lines, and what was said."""
+        script = ("mount -t tmpfs -o size=" + size + " none /mnt && %s"
                   "; rc=$?; cat /mnt/a.log; exit $rc")
         run = "%s run --no-config --ask never -a x.example --audit /mnt/a.log -- sh -c '%s'" % (
             self.w.sbx, "for i in $(seq 40); do curl -s -o /dev/null http://h$i.example/; done; exit 3")
         done = self.w.run(["unshare", "-m", "sh", "-c", script % run], uid=0)
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertIn("lines are lost", done.stderr)
-        whole = [json.loads(s) for s in done.stdout.split("\n")[:-1]]
+        return [json.loads(s) for s in done.stdout.split("\n")[:-1]], done.stderr
+
+    def test_a_small_disk_keeps_whole_lines(self):
+        want, said = self.on_a_disk("1m")
+        self.assertNotIn("lost", said)
+        whole, said = self.on_a_disk("4k")
+        self.assertIn("lines are lost", said)
         self.assertGreater(len(whole), 2)
         self.assertLess(len(whole), 40)
+        lost = int(re.search(r"audit log: (\d+) lines were lost", said).group(1))
+        self.assertEqual(len(whole) + lost, len(want), want)
 
     def test_what_is_no_file_is_refused(self):
         """An earlier run may have planted it; what the caller opens himself is his own choice."""
