@@ -17,6 +17,7 @@
 #include "base/xalloc.h"
 #include "cli/allowfrom.h"
 #include "cli/report/report.h"
+#include "launcher/pin.h"
 #include "launcher/weaker.h"
 #include "proxy/upstream.h"
 
@@ -281,36 +282,14 @@ static int apply_fs(struct run_options *o, const struct option_spec *spec, const
 	return 0;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
-/* Exactly what sha256sum prints: an empty or sloppy pin must not mean "no pin". */
 static int apply_pin(struct run_options *o, const struct option_spec *spec, const char *value,
 		     struct error *err)
 {
-	uint8_t pin[sizeof(o->pin)];
-
 	(void)spec;
-	if (strlen(value) != 2 * sizeof(pin))
-		goto bad;
-	for (size_t i = 0; i < sizeof(pin); i++) {
-		int hi = hex_digit(value[2 * i]), lo = hex_digit(value[2 * i + 1]);
-
-		if (hi < 0 || lo < 0)
-			goto bad;
-		pin[i] = (uint8_t)(hi << 4 | lo);
-	}
-	memcpy(o->pin, pin, sizeof(pin));
+	if (pin_parse_hex(value, o->pin, err) < 0)
+		return -1;
 	o->pinned = true;
 	return 0;
-bad:
-	return error_set(err, 0, "needs 64 lower-case hex digits, as sha256sum prints them");
 }
 
 static int apply_ask_timeout(struct run_options *o, const struct option_spec *spec,

@@ -33,8 +33,6 @@ static int hex_digit(char c)
 		return c - '0';
 	if (c >= 'a' && c <= 'f')
 		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
 	return -1;
 }
 
@@ -43,17 +41,19 @@ int pin_parse_hex(const char *text, uint8_t out[PIN_BYTES], struct error *err)
 	uint8_t bytes[PIN_BYTES];
 
 	if (strlen(text) != PIN_HEX)
-		return error_set(err, 0, "a pin is %d hexadecimal digits, not %zu characters",
-				 PIN_HEX, strlen(text));
+		goto bad;
 	for (size_t i = 0; i < PIN_BYTES; i++) {
 		int high = hex_digit(text[2 * i]), low = hex_digit(text[2 * i + 1]);
 
 		if (high < 0 || low < 0)
-			return error_set(err, 0, "a pin has nothing but hexadecimal digits");
+			goto bad;
 		bytes[i] = (uint8_t)(high << 4 | low);
 	}
 	memcpy(out, bytes, sizeof(bytes));
 	return 0;
+bad:
+	return error_set(err, 0, "needs %d lower-case hex digits, as sha256sum prints them",
+			 PIN_HEX);
 }
 
 /* A new open file description of the same inode: an O_PATH one cannot be read. */

@@ -12,7 +12,7 @@
 
 /**
  * pin_parse_hex() - parse --pin-sha256
- * @text: exactly 64 hexadecimal digits of either case; no prefix, no blanks
+ * @text: exactly what sha256sum prints: an empty or sloppy pin must not mean "no pin"
  * @out: untouched on failure
  *
  * Return: 0, or -1 with @err.

@@ -21,7 +21,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 
-#define DIGITS "0123456789abcdef0123456789ABCDEF0123456789abcdef0123456789abcdef"
+#define DIGITS "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static char dir[] = "/tmp/test_pin.XXXXXX";
 static char path[sizeof(dir) + 16];
@@ -81,10 +81,11 @@ static void test_parse_hex_refuses_all_else(void **state)
 	static const char *const bad[] = {
 		"",
 		DIGITS "0",
-		"123456789abcdef0123456789ABCDEF0123456789abcdef0123456789abcdef",
-		" 123456789abcdef0123456789ABCDEF0123456789abcdef0123456789abcdef",
-		"0123456789abcdef0123456789ABCDEF0123456789abcdef0123456789abcdeg",
-		"0x23456789abcdef0123456789ABCDEF0123456789abcdef0123456789abcdef",
+		"123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+		" 123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+		"0123456789abcdef0123456789ABCDEF0123456789abcdef0123456789abcdef",
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdeg",
+		"0x23456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
 		"sha256:" DIGITS,
 		DIGITS "\n",
 	};
