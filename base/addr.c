@@ -82,13 +82,6 @@ static const uint8_t badness[] = {
 };
 static_assert(ARRAY_SIZE(badness) == ADDR_NUM_CLASSES, "one badness a class");
 
-static const char *const class_name[] = {
-	[ADDR_PUBLIC] = "public",     [ADDR_LOOPBACK] = "loopback",
-	[ADDR_METADATA] = "metadata", [ADDR_LINK_LOCAL] = "link-local",
-	[ADDR_PRIVATE] = "private",   [ADDR_SPECIAL] = "special",
-};
-static_assert(ARRAY_SIZE(class_name) == ADDR_NUM_CLASSES, "one name a class");
-
 bool addr_parse(const char *text, size_t len, struct addr *out)
 {
 	struct addr a = { .family = AF_INET };
@@ -264,11 +257,6 @@ enum addr_class addr_classify(const struct addr *a)
 			worst = c;
 	}
 	return worst;
-}
-
-const char *addr_class_name(enum addr_class c)
-{
-	return class_name[c];
 }
 
 static unsigned addr_bits(const struct addr *a)

@@ -74,9 +74,6 @@ bool addr_unwrap(const struct addr *a, struct addr *out);
 /** addr_classify() - the class; an embedded IPv4 address makes it at least as bad as its own. */
 enum addr_class addr_classify(const struct addr *a);
 
-/** addr_class_name() - "loopback", "metadata", "link-local", "private", "special", "public". */
-const char *addr_class_name(enum addr_class c);
-
 /** cidr_parse() - "10.0.0.0/8", "[fd00::]/8" or "fd00::/8"; host bits must be zero. */
 bool cidr_parse(const char *text, size_t len, struct cidr *out);
 

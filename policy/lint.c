@@ -18,20 +18,6 @@
 #define V6_BITS_MIN	16
 #define V6_ULA_FIRST	0xfc
 
-static const char *const kind_name[] = {
-	[LINT_DUPLICATE] = "duplicate",
-	[LINT_SHADOWED] = "shadowed",
-	[LINT_NEVER] = "never",
-	[LINT_EVERYTHING] = "everything",
-	[LINT_WIDE_BLOCK] = "wide-block",
-	[LINT_REGISTRY] = "registry",
-	[LINT_SHARED_HOSTING] = "shared-hosting",
-	[LINT_RELAY] = "relay",
-	[LINT_METADATA] = "metadata",
-	[LINT_PORTS] = "ports",
-};
-static_assert(ARRAY_SIZE(kind_name) == LINT_NUM_KINDS, "one name a kind");
-
 /* The walk over one list. */
 struct linter {
 	const struct policy *policy;
@@ -41,11 +27,6 @@ struct linter {
 	void *ctx;
 	size_t n;
 };
-
-const char *lint_kind_name(enum lint_kind kind)
-{
-	return kind_name[kind];
-}
 
 static void __attribute__((format(printf, 4, 5)))
 warn(struct linter *l, enum lint_kind kind, const struct rule *rule, const char *fmt, ...)

@@ -14,7 +14,7 @@ struct suffixes;
 
 #define LINT_TEXT_MAX 1024
 
-/** enum lint_kind - lint_kind_name() gives the stable word */
+/** enum lint_kind - what is wrong with an entry */
 enum lint_kind {
 	LINT_DUPLICATE,	     /* the same entry stands earlier on the same list */
 	LINT_SHADOWED,	     /* an allow entry under a deny entry */
@@ -54,9 +54,6 @@ typedef void lint_cb(void *ctx, const struct lint *warning);
  * Return: how many warnings.
  */
 size_t lint_policy(const struct policy *p, struct suffixes *suffixes, lint_cb *cb, void *ctx);
-
-/** lint_kind_name() - "duplicate", "shadowed", "never", ... */
-const char *lint_kind_name(enum lint_kind kind);
 
 /** lint_is_shared_hosting() - the names that the public suffix list does not have. */
 bool lint_is_shared_hosting(const char *domain);

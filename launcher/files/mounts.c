@@ -372,17 +372,3 @@ size_t mounts_roots(const struct mounts *m, enum mounts_use use, int **out)
 	*out = fds;
 	return n;
 }
-
-void mounts_clear(struct mounts *m)
-{
-	for (size_t i = 0; i < m->n; i++)
-		cleanup_close(&m->v[i].fd);
-	free(m->v);
-	cleanup_close(&m->tmpdir);
-	for (size_t i = 0; i < m->nhidden; i++)
-		free(m->hidden[i]);
-	free(m->hidden);
-	cleanup_close(&m->covers[0]);
-	cleanup_close(&m->covers[1]);
-	*m = (struct mounts){ .tmpdir = -1, .covers = { -1, -1 } };
-}

@@ -74,7 +74,4 @@ size_t mounts_roots(const struct mounts *m, enum mounts_use use, int **out);
  */
 int mounts_proc(struct error *err);
 
-/** mounts_clear() - close and free; the mounts stay. */
-void mounts_clear(struct mounts *m);
-
 #endif

@@ -131,8 +131,8 @@ static void check_classes(const struct class_row *row, size_t n)
 		enum addr_class c = addr_classify(&a);
 
 		if (c != row[i].class)
-			fail_msg("%s is %s, want %s", row[i].text, addr_class_name(c),
-				 addr_class_name(row[i].class));
+			fail_msg("%s is %d, want %d (enum addr_class)", row[i].text, (int)c,
+				 (int)row[i].class);
 	}
 }
 
@@ -310,17 +310,6 @@ static void test_classify_without_family_is_not_public(void **state)
 	assert_int_equal(addr_classify(&none), ADDR_SPECIAL);
 }
 
-static void test_class_names(void **state)
-{
-	static const char *const name[] = { "public",	  "loopback", "metadata",
-					    "link-local", "private",  "special" };
-
-	(void)state;
-	assert_int_equal(ARRAY_SIZE(name), ADDR_NUM_CLASSES);
-	for (size_t i = 0; i < ARRAY_SIZE(name); i++)
-		assert_string_equal(addr_class_name((enum addr_class)i), name[i]);
-}
-
 static void test_unwrap(void **state)
 {
 	static const struct {
@@ -488,7 +477,6 @@ int main(void)
 		cmocka_unit_test(test_classify_v6),
 		cmocka_unit_test(test_classify_unwraps_embedded_v4),
 		cmocka_unit_test(test_classify_without_family_is_not_public),
-		cmocka_unit_test(test_class_names),
 		cmocka_unit_test(test_unwrap),
 		cmocka_unit_test(test_sockaddr_round_trip),
 		cmocka_unit_test(test_cidr_parse),
