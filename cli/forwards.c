@@ -86,6 +86,45 @@ static void warn_refused(const struct forwards *f, const struct run_options *o,
 	}
 }
 
+static const char *holder(uint16_t port)
+{
+	switch (port) {
+	case DNS_PORT:
+		return "our name server";
+	case NETNS_PROXY_PORT:
+		return "our proxy";
+	case NETNS_CAPTURE_PORT:
+		return "our capturing listener";
+	default:
+		return "another forwarded port";
+	}
+}
+
+static int taken(const char *option, const char *text, uint16_t port, struct error *err)
+{
+	return error_set(err, 0, "%s %s: port %u of the sandbox is taken by %s; take another one",
+			 option, text, port, holder(port));
+}
+
+/* It would lead the host to a listener of ours, and that perhaps out again. */
+static int check_published(const struct forwards *f, const struct run_options *o, struct error *err)
+{
+	for (size_t i = 0; i < o->npublishes; i++) {
+		const struct option_publish *p = &o->publishes[i];
+
+		if (is_reserved(p->port) || has_port(f, p->port))
+			return taken("--publish", p->text, p->port, err);
+		for (size_t k = 0; k < i; k++) {
+			if (o->publishes[k].host_port == p->host_port)
+				return error_set(err, 0,
+						 "--publish %s: port %u of the host is taken by "
+						 "--publish %s; take another one",
+						 p->text, p->host_port, o->publishes[k].text);
+		}
+	}
+	return 0;
+}
+
 int forwards_build(struct forwards *f, const struct run_options *o, const struct policy *p,
 		   struct error *err)
 {
@@ -96,12 +135,11 @@ int forwards_build(struct forwards *f, const struct run_options *o, const struct
 		uint16_t port = o->forwards[i].port;
 
 		if (is_reserved(port) || has_port(f, port))
-			return error_set(err, 0, "--forward %s: port %u is taken in the sandbox",
-					 o->forwards[i].text, port);
+			return taken("--forward", o->forwards[i].text, port, err);
 		if (add(f, port, &o->forwards[i].target, err) < 0)
 			return -1;
 	}
 	warn_refused(f, o, p);
 	policy_each(p, policy_count(p, LIST_ONLY) ? LIST_ONLY : LIST_ALLOW, visit, &w);
-	return w.failed ? -1 : 0;
+	return w.failed ? -1 : check_published(f, o, err);
 }

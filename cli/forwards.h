@@ -2,7 +2,8 @@
  * forwards.h - ports of the sandbox's loopback that lead to a fixed target outside
  *
  * From --forward, and from each allowed loopback address with a port: an allowed 127.0.0.1:3000
- * opens port 3000 inside and leads to the host's.
+ * opens port 3000 inside and leads to the host's. What --publish wants is looked at here, too: a port
+ * of ours inside can be neither forwarded nor published.
  */
 #ifndef CLI_FORWARDS_H
 #define CLI_FORWARDS_H
@@ -29,7 +30,7 @@ struct forwards {
 /**
  * forwards_build() - collect them; --forward wins over an allowed loopback port
  *
- * Return: 0, or -1 with @err (a port that is taken inside, or too many).
+ * Return: 0, or -1 with @err (a port that is taken, inside or by another option, or too many).
  */
 int forwards_build(struct forwards *f, const struct run_options *o, const struct policy *p,
 		   struct error *err);

@@ -32,6 +32,7 @@ struct gate {
 	struct rules rules;
 	const struct policy *policy; /* of @rules; the proxy and the name server look here */
 	struct forwards forwards;
+	struct rule *doors; /* what refuses the ports that are published, in the options' order */
 	uint16_t ports[CAPTURE_PORTS_MAX];
 	struct asking *asking; /* of the run, or NULL */
 	struct refusals *refusals;
@@ -68,6 +69,17 @@ static void collect_files(struct gate *g)
 	}
 }
 
+static struct rule *doors_new(const struct run_options *o)
+{
+	struct rule *doors = xcalloc(o->npublishes + 1, sizeof(*doors));
+
+	for (size_t i = 0; i < o->npublishes; i++)
+		doors[i] = (struct rule){ .text = o->publishes[i].text,
+					  .file = "--publish",
+					  .reason = "it leads back into this sandbox" };
+	return doors;
+}
+
 struct gate *gate_new(const struct run_options *o, const char *cwd, struct error *err)
 {
 	struct gate *g = xcalloc(1, sizeof(*g));
@@ -77,6 +89,7 @@ struct gate *gate_new(const struct run_options *o, const char *cwd, struct error
 	g->since = reload_now();
 	g->refusals = refusals_new(o->quiet);
 	g->names = namebudget_new();
+	g->doors = doors_new(o);
 	if (rules_load(&g->rules, o, cwd, err) < 0 ||
 	    forwards_build(&g->forwards, o, g->rules.policy, err) < 0 ||
 	    wayout_upstream(o, g->rules.layers, NULL, &g->upstreams, err) < 0) {
@@ -125,6 +138,7 @@ void gate_free(struct gate *g)
 	namebudget_free(g->names);
 	upstreams_free(g->upstreams);
 	filemark_free(g->marks);
+	free(g->doors);
 	rules_clear(&g->rules);
 	for (size_t i = 0; i < g->nfiles; i++)
 		free(g->files[i]);
@@ -277,6 +291,17 @@ static bool may_forward_cb(void *arg, const struct target *t, const struct decis
 	return !upstreams_for(g->upstreams, t) && admit_cb(arg, t, d);
 }
 
+static const struct rule *door_cb(void *arg, uint16_t port)
+{
+	const struct gate *g = arg;
+
+	for (size_t i = 0; i < g->options->npublishes; i++) {
+		if (g->options->publishes[i].host_port == port)
+			return &g->doors[i];
+	}
+	return NULL;
+}
+
 static bool canary_cb(void *arg, const struct target *t)
 {
 	struct gate *g = arg;
@@ -366,6 +391,7 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 		.event = event_cb,
 		.admit = admit_cb,
 		.name = name_cb,
+		.door = door_cb,
 		.canary = canary_cb,
 		.upstream = g->upstreams,
 		.arg = g,

@@ -255,7 +255,7 @@ int options_add_forward(struct run_options *o, const char *value, struct error *
 static int apply_publish(struct run_options *o, const struct option_spec *spec, const char *value,
 			 struct error *err)
 {
-	struct option_publish p;
+	struct option_publish p = { .text = value };
 	const char *sep = strchr(value, '=');
 
 	if (!sep || !parse_port(value, (size_t)(sep - value), &p.host_port) ||

@@ -143,9 +143,11 @@ struct option_forward {
  * struct option_publish - one --publish HPORT=PORT
  * @host_port: on the host's loopback
  * @port: on the sandbox's loopback
+ * @text: the whole value, into argv
  */
 struct option_publish {
 	uint16_t host_port, port;
+	const char *text;
 };
 
 /**

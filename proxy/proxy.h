@@ -97,6 +97,8 @@ struct proxy_question {
  * @ask_cancel: withdraw the question that @ask returned
  * @admit: a last word on an allowed name before it is looked up (false: code "limit"), or NULL
  * @name: for captured connections; NULL when there are none
+ * @door: the rule that refuses a port of this machine's loopback, on which a listener of ours leads
+ *        back to this session (NULL: there is none); or NULL
  * @canary: a target that the proxy answers a CONNECT for itself, to show that it is there; or NULL
  * @upstream: the proxy that we ourselves must go through, or NULL; outlives the session, or is
  *            replaced by session_set_upstream()
@@ -110,6 +112,7 @@ struct session_config {
 	void (*ask_cancel)(void *arg, void *question);
 	bool (*admit)(void *arg, const struct target *t, const struct decision *d);
 	proxy_name_cb *name;
+	const struct rule *(*door)(void *arg, uint16_t port);
 	bool (*canary)(void *arg, const struct target *t);
 	const struct upstreams *upstream;
 	void *arg;

@@ -122,9 +122,26 @@ void route_judge(struct conn *c, const struct target *t)
 	}
 }
 
+/*
+ * An allowed port of this machine, on which we stand ourselves: whoever goes in there could come by
+ * here again, and so on without end.
+ */
+static void refuse_door(struct conn *c, const struct addr *a, struct decision *d)
+{
+	const struct session_config *cfg = &c->session->cfg;
+	const struct rule *r = cfg->door ? cfg->door(cfg->arg, c->target.port) : NULL;
+
+	if (r && addr_classify(a) == ADDR_LOOPBACK)
+		*d = (struct decision){
+			.verdict = VERDICT_DENY, .code = CODE_DENIED, .rule = r, .addr = *a
+		};
+}
+
 static bool vet(struct conn *c, const struct addr *a, struct decision *d)
 {
 	policy_vet(policy(c), &c->target, a, c->session->cfg.own, d);
+	if (d->verdict == VERDICT_ALLOW)
+		refuse_door(c, a, d);
 	return d->verdict == VERDICT_ALLOW;
 }
 

@@ -136,6 +136,30 @@ class Publish(WorldCase):
         self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
         self.assertIn("below 1024", done.stderr)
 
+    def refused(self, options, *said):
+        done = self.w.sbx_run(options, ["echo", "ran"])
+        self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+        for word in said:
+            self.assertIn(word, done.stderr)
+
+    def test_ports_of_ours_are_not_for_others(self):
+        for option, end in ("--publish", ""), ("--forward", "good.example:80"):
+            for port in 53, 3128:
+                value = "%d=%s" % (port, end) if end else "18000=%d" % port
+                with self.subTest(option, port=port):
+                    self.refused(["-a", "good.example", option, value], "%s %s" % (option, value),
+                                 "port %d of the sandbox is taken by our" % port, "another one")
+        forward = ["-a", "good.example", "--forward", "5000=good.example:80"]
+        self.refused([*forward, "--publish", "18000=5000"], "another forwarded port")
+        self.refused([*forward, "--forward", "5000=good.example:81"], "another forwarded port")
+        self.refused(["-a", "127.0.0.1:3000", "--publish", "18000=3000"], "another forwarded port")
+        self.refused(["--publish", "18000=8000", "--publish", "18000=8001"],
+                     "port 18000 of the host is taken by --publish 18000=8000")
+        # the twin: other ports, and one server by way of two
+        done = self.w.sbx_run([*forward, "--publish", "18000=8000", "--publish", "18001=8000"],
+                              ["echo", "ran"])
+        self.assertEqual((done.returncode, done.stdout), (0, "ran\n"), done.stderr)
+
     def test_two_runs_side_by_side(self):
         with self.run_server(["18000=8000"]), self.run_server(["18001=8000"]) as second:
             self.assertEqual(self.ask(18000, b"one"), b"3 ONE")

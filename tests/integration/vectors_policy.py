@@ -112,6 +112,35 @@ class Decisions(RawCase):
         finally:
             proc.communicate(b"\n", timeout=20)
 
+    def test_our_published_port_is_no_way_back(self):  # A-027
+        """Allowed by the address, by a name, by way of a forwarded port: never into the same run."""
+        ports = []
+        for _ in range(2):
+            with socket.socket() as s:
+                s.bind(("127.0.0.1", 0))
+                ports.append(s.getsockname()[1])
+        door, other = ports
+        allow = [x for port in ports for host in ("127.0.0.1", "localhost", "[::1]", "lo4.example",
+                                                  "lo6.example", "lo4b.example", "127.255.255.254")
+                 for x in ("-a", "%s:%d" % (host, port))]
+        cases = {"%s %s:%d" % (way, h, p): make(h, p) for way, make in WAYS.items() for p in ports
+                 for h in ("127.0.0.1", "localhost", "lo4.example", "lo6.example", "cn-lo.example",
+                           "LOCALHOST.", "lo4b.example")}
+        cases["socks5 v4"] = socks5_addr("127.0.0.1", door)
+        cases["socks5 v6"] = socks5_addr("::1", door)
+        # nobody listens inside: whoever got in would hear so, as with the other port
+        got = self.raw([*allow, "-a", "cn-lo.example", "--publish", "%d=8000" % door], cases)
+        for key, r in got.items():
+            with self.subTest(key):
+                if key.endswith(":%d" % other):
+                    self.assertIn(self.kind(r)[:2], (("http", 502), ("socks5", 5), ("socks4", 91)))
+                else:
+                    self.assertDenied(r, {"denied"})
+        done = self.w.sbx_run([*allow, "--publish", "%d=8000" % door],
+                              ["curl", "-sS", "http://127.0.0.1:%d/" % door])
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("by %d=8000, --publish: it leads back into this sandbox" % door, done.stderr)
+
     def test_names_below_a_wildcard_are_bounded(self):
         """What is asked below *.odd.example could carry data out: a thousand names a run."""
         n = 1100
