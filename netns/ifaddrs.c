@@ -14,18 +14,45 @@
 
 #define DUMP_ATTEMPTS 8 /* the table may change while it is read */
 
-static void add(struct addr_set *s, sa_family_t family, const struct rtattr *a)
+static void add(struct addr_set *s, const struct addr *a)
 {
-	struct addr addr = { .family = family };
+	if (addr_set_contains(s, a))
+		return;
+	s->v = xreallocarray(s->v, s->n + 1, sizeof(*s->v));
+	s->v[s->n++] = *a;
+}
+
+static bool read_addr(sa_family_t family, const struct rtattr *a, struct addr *out)
+{
 	size_t n = RTA_PAYLOAD(a);
 
 	if (n != (family == AF_INET ? 4U : 16U))
+		return false;
+	*out = (struct addr){ .family = family };
+	memcpy(out->bytes, RTA_DATA(a), n);
+	return true;
+}
+
+/*
+ * The first and the last address of an interface's IPv4 network stand for everybody in it, this
+ * machine included (RFC 1122 3.2.1.3). Table local names the last one; the first one means nothing to
+ * Linux since 5.14, but still does to its neighbours. Networks of one or two addresses have neither
+ * (RFC 3021).
+ */
+static void add_edges(struct addr_set *s, const struct addr *in, unsigned bits)
+{
+	struct addr first = *in, last = *in;
+
+	if (in->family != AF_INET || bits == 0 || bits > 30)
 		return;
-	memcpy(addr.bytes, RTA_DATA(a), n);
-	if (addr_set_contains(s, &addr))
-		return;
-	s->v = xreallocarray(s->v, s->n + 1, sizeof(*s->v));
-	s->v[s->n++] = addr;
+	for (unsigned bit = bits; bit < 32; bit++) {
+		uint8_t mask = (uint8_t)(0x80u >> bit % 8);
+
+		first.bytes[bit / 8] &= (uint8_t)~mask;
+		last.bytes[bit / 8] |= mask;
+	}
+	add(s, &first);
+	add(s, &last);
 }
 
 /*
@@ -35,7 +62,8 @@ static void add(struct addr_set *s, sa_family_t family, const struct rtattr *a)
 static void each_addr(void *arg, const struct nlmsghdr *h)
 {
 	const struct ifaddrmsg *m = NLMSG_DATA(h);
-	const struct rtattr *own = NULL;
+	const struct rtattr *own = NULL, *network = NULL;
+	struct addr addr;
 	size_t n;
 
 	if (h->nlmsg_type != RTM_NEWADDR || h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)))
@@ -43,11 +71,16 @@ static void each_addr(void *arg, const struct nlmsghdr *h)
 	if (m->ifa_family != AF_INET && m->ifa_family != AF_INET6)
 		return;
 	n = h->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
-	for (const struct rtattr *a = IFA_RTA(m); RTA_OK(a, n); a = RTA_NEXT(a, n))
+	for (const struct rtattr *a = IFA_RTA(m); RTA_OK(a, n); a = RTA_NEXT(a, n)) {
 		if (a->rta_type == IFA_LOCAL || (a->rta_type == IFA_ADDRESS && !own))
 			own = a;
-	if (own)
-		add(arg, m->ifa_family, own);
+		if (a->rta_type == IFA_ADDRESS)
+			network = a;
+	}
+	if (own && read_addr(m->ifa_family, own, &addr))
+		add(arg, &addr);
+	if (network && read_addr(m->ifa_family, network, &addr))
+		add_edges(arg, &addr, m->ifa_prefixlen);
 }
 
 static void add_block(struct addr_set *s, const struct cidr *c)

@@ -40,6 +40,7 @@ SKIP = 77
 BIG = 1000003
 
 HOST4, HOST6 = "45.33.32.2", "2a01:4f8:1::2"
+ZERO4 = "45.33.32.0"  # of HOST4's own network
 GATE4, GATE6 = "45.33.32.1", "2a01:4f8:1::1"
 
 
@@ -147,6 +148,9 @@ SPECIAL = {
     "own4.example": (HOST4, {"own-address"}),
     "own6.example": (HOST6, {"own-address"}),
     "ownmapped.example": ("::ffff:" + HOST4, {"own-address"}),
+    "ownzero.example": (ZERO4, {"own-address"}),
+    "ownzeromapped.example": ("::ffff:" + ZERO4, {"own-address"}),
+    "ownbroad.example": ("45.33.32.255", {"own-address"}),
 }
 CNAMES = {
     "cn-lo.example": "lo4.example",
@@ -455,7 +459,7 @@ addr add %s/64 dev veth1 nodad
 link set veth1 up
 route add local 51.15.10.0/24 dev lo
 route add local 2a01:4f8:10::/64 dev lo
-""" % (GATE4, GATE6) + "".join("route add local %s dev lo\n" % net for net in FORBIDDEN_NETS)
+""" % (GATE4, GATE6) + "".join("route add local %s dev lo\n" % net for net in [*FORBIDDEN_NETS, ZERO4])
         routes = """
 route add default via %s
 route add default via %s
