@@ -1,6 +1,10 @@
 #include "base/path.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/xalloc.h"
 
@@ -11,4 +15,10 @@ char *path_dir(const char *path)
 	if (!slash)
 		return xstrdup(".");
 	return xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+bool path_may(int dir, const char *path, int mode)
+{
+	return faccessat(dir, path, mode, AT_EACCESS) == 0 ||
+	       (errno == EPERM && syscall(SYS_faccessat, dir, path, mode) == 0);
 }

@@ -1,10 +1,23 @@
 /*
- * path.h - paths as text
+ * path.h - paths as text, and what may be done with them
  */
 #ifndef BASE_PATH_H
 #define BASE_PATH_H
 
+#include <stdbool.h>
+
 /** path_dir() - the directory that a path is in, "." where it names none; the caller frees. */
 char *path_dir(const char *path) __attribute__((returns_nonnull, warn_unused_result));
+
+/**
+ * path_may() - whether this process may do that, by its effective ids
+ * @dir: what a relative path is relative to, or AT_FDCWD
+ * @mode: as for access(2)
+ *
+ * An outer filter that is older than faccessat2(2) answers EPERM, as no file system does to this
+ * question; libc goes back to the older call after ENOSYS only. That one asks for the real ids.
+ * Return: true, or false with errno.
+ */
+bool path_may(int dir, const char *path, int mode);
 
 #endif

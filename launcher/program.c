@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "launcher/launcher.h"
 
@@ -15,6 +16,8 @@
 
 int program_exit_code(int code)
 {
+	if (code == ENOSYS)
+		return LAUNCHER_EXIT_SETUP; /* an answer about execveat(2), and not about the program */
 	return code == ENOENT || code == ENOTDIR ? LAUNCHER_EXIT_NOTFOUND : LAUNCHER_EXIT_NOEXEC;
 }
 
@@ -29,9 +32,7 @@ static int check_file(const char *path)
 		return EISDIR;
 	if (!S_ISREG(st.st_mode))
 		return EACCES;
-	if (faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0)
-		return errno;
-	return 0;
+	return path_may(AT_FDCWD, path, X_OK) ? 0 : errno;
 }
 
 static const char *search_path(char *const *envp)
@@ -79,6 +80,14 @@ int program_find(const char *name, char *const *envp, char **path, struct error 
 	}
 	if (code == 0)
 		return 0;
+	if (code == EPERM || code == ENOSYS) {
+		(void)error_set(
+			err, code,
+			"cannot find out whether %s can be run (a container's seccomp filter "
+			"may be in the way)",
+			name);
+		return LAUNCHER_EXIT_SETUP;
+	}
 	if (code == ENOENT && strchr(name, ' '))
 		(void)error_set(err, 0,
 				"%s: command not found; it is one word with blanks in it: leave "

@@ -12,11 +12,16 @@
  * @envp: the command's environment
  * @path: receives the path, which the caller frees
  *
- * Return: 0; else 126 (there, but not executable) or 127 (not there) with @err.
+ * Return: 0; else 126 (there, but not executable), 127 (not there) or 125 (the surroundings refuse
+ * to tell) with @err.
  */
 int program_find(const char *name, char *const *envp, char **path, struct error *err);
 
-/** program_exit_code() - what a shell returns when execve(2) has failed with this errno. */
+/**
+ * program_exit_code() - what a shell returns when execve(2) has failed with this errno
+ *
+ * 125 where the call is missing as a whole: that says nothing of the program.
+ */
 int program_exit_code(int code);
 
 #endif

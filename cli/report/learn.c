@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/guard.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "cli/statedir.h"
 #include "cli/suffixfile.h"
@@ -68,7 +69,7 @@ static int open_dir(struct learn *l, struct error *err)
 	if (!*l->name || strcmp(l->name, ".") == 0 || strcmp(l->name, "..") == 0)
 		return error_set(err, EISDIR, "'%s' is no file", l->file);
 	l->fd = guard_open(l->dir, O_RDONLY | O_DIRECTORY, 0);
-	if (l->fd < 0 || faccessat(l->fd, ".", W_OK, AT_EACCESS) < 0)
+	if (l->fd < 0 || !path_may(l->fd, ".", W_OK))
 		return error_set(err, errno, "cannot write in '%s'", l->dir);
 	real = fd_path(l->fd); /* lockdown.c grants it by name */
 	if (!real)

@@ -88,6 +88,9 @@ static void test_exit_code(void **state)
 	assert_int_equal(program_exit_code(ENOENT), 127);
 	assert_int_equal(program_exit_code(EACCES), 126);
 	assert_int_equal(program_exit_code(ENOEXEC), 126);
+	assert_int_equal(program_exit_code(EPERM),
+			 126); /* file capabilities that nobody has here */
+	assert_int_equal(program_exit_code(ENOSYS), 125);
 }
 
 static int make_tree(void **state)
