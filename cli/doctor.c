@@ -166,7 +166,7 @@ static const char *remedy(const struct trial_result *r, const struct trial_about
 {
 	if (r->ok || !r->tried)
 		return NULL;
-	return a->remedy ? a->remedy : r->err.msg;
+	return a->remedy && !r->explained ? a->remedy : r->err.msg;
 }
 
 static void print_part(const struct trial_result *r, const struct trial_about *a)
@@ -175,7 +175,7 @@ static void print_part(const struct trial_result *r, const struct trial_about *a
 	if (r->ok || !r->tried)
 		return;
 	printf("%27s%s\n", "", r->err.msg);
-	if (a->remedy)
+	if (a->remedy && !r->explained)
 		printf("%27sremedy: %s\n", "", a->remedy);
 }
 

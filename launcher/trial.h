@@ -38,10 +38,11 @@ enum trial_need {
  * struct trial_result - how it went
  * @tried: false if a part before it, without which it cannot be tried, has failed
  * @ok: it worked
+ * @explained: @err says what to do about it, whatever trial_about() says
  * @err: why it did not
  */
 struct trial_result {
-	bool tried, ok;
+	bool tried, ok, explained;
 	struct error err;
 };
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,35 +57,55 @@ static int64_t read_sysctl(const char *path)
 	return (int64_t)value;
 }
 
+/*
+ * AppArmor restricts whoever has no profile: one of a container, which forbids by itself or has a
+ * filter beside it, or ours, which allows, is another matter. Where there is nothing to read the
+ * doubt is against AppArmor.
+ */
+static bool apparmor_restricts_us(void)
+{
+	static const char *const restricted[] = { "unconfined", "unprivileged_userns" };
+	CLEANUP_CLOSE int fd = open("/proc/self/attr/current", O_RDONLY | O_CLOEXEC);
+	char label[64] = "";
+	ssize_t n = fd < 0 ? -1 : fd_read_full(fd, label, sizeof(label) - 1);
+
+	for (size_t i = 0; n > 0 && i < ARRAY_SIZE(restricted); i++)
+		if (strncmp(label, restricted[i], strlen(restricted[i])) == 0)
+			return true;
+	return n <= 0;
+}
+
 /* What switches namespaces off on some host, and how to switch them on again. */
 static const struct {
 	const char *path;
 	int64_t bad;
 	const char *cause;
 	const char *remedy;
+	bool (*applies)(void); /* NULL: always */
 } switches[] = {
 	{ "/proc/sys/kernel/unprivileged_userns_clone", 0,
 	  "user namespaces are switched off for ordinary users",
-	  "sysctl -w kernel.unprivileged_userns_clone=1" },
+	  "sysctl -w kernel.unprivileged_userns_clone=1", NULL },
 	{ "/proc/sys/user/max_user_namespaces", 0, "user namespaces are switched off",
-	  "sysctl -w user.max_user_namespaces=15000" },
+	  "sysctl -w user.max_user_namespaces=15000", NULL },
 	{ "/proc/sys/user/max_net_namespaces", 0, "network namespaces are switched off",
-	  "sysctl -w user.max_net_namespaces=15000" },
+	  "sysctl -w user.max_net_namespaces=15000", NULL },
 	{ "/proc/sys/user/max_pid_namespaces", 0, "PID namespaces are switched off",
-	  "sysctl -w user.max_pid_namespaces=15000" },
+	  "sysctl -w user.max_pid_namespaces=15000", NULL },
 	{ "/proc/sys/user/max_mnt_namespaces", 0, "mount namespaces are switched off",
-	  "sysctl -w user.max_mnt_namespaces=15000" },
+	  "sysctl -w user.max_mnt_namespaces=15000", NULL },
 	{ "/proc/sys/user/max_ipc_namespaces", 0, "IPC namespaces are switched off",
-	  "sysctl -w user.max_ipc_namespaces=15000" },
+	  "sysctl -w user.max_ipc_namespaces=15000", NULL },
 	{ "/proc/sys/user/max_uts_namespaces", 0, "UTS namespaces are switched off",
-	  "sysctl -w user.max_uts_namespaces=15000" },
+	  "sysctl -w user.max_uts_namespaces=15000", NULL },
 	{ "/proc/sys/user/max_cgroup_namespaces", 0, "cgroup namespaces are switched off",
-	  "sysctl -w user.max_cgroup_namespaces=15000" },
+	  "sysctl -w user.max_cgroup_namespaces=15000", NULL },
 	{ "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1,
 	  "AppArmor restricts user namespaces to programs with a profile",
 	  "install contrib/apparmor/sbx-net in /etc/apparmor.d and run "
 	  "apparmor_parser -r /etc/apparmor.d/sbx-net, or "
-	  "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0" },
+	  "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+	  apparmor_restricts_us },
 };
 
 /* The kernel's word stands before the remedy, which is the last thing so that it can be copied. */
@@ -101,7 +122,8 @@ static int explain(struct error *err, int code, const char *cause, const char *l
 int userns_explain(int code, struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(switches); i++)
-		if (read_sysctl(switches[i].path) == switches[i].bad)
+		if (read_sysctl(switches[i].path) == switches[i].bad &&
+		    (!switches[i].applies || switches[i].applies()))
 			return explain(err, code, switches[i].cause,
 				       "; as root: ", switches[i].remedy);
 	if (code == ENOSPC || code == EUSERS)

@@ -34,6 +34,7 @@
 #include "base/xalloc.h"
 #include "launcher/files/devpts.h"
 #include "launcher/files/mountplan.h"
+#include "launcher/userns.h"
 #include "launcher/weaker.h"
 
 /* Where the empty directory and file are kept until /proc takes the place. */
@@ -265,6 +266,15 @@ static int attach_all(struct work *w)
 	return 0;
 }
 
+int mounts_detach(struct error *err)
+{
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
+		return 0;
+	if (errno == EPERM) /* the first thing that needs a capability over mounts */
+		return userns_explain(EPERM, err);
+	return error_set(err, errno, "cannot detach the mount namespace");
+}
+
 int mounts_proc(struct error *err)
 {
 	if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) == 0)
@@ -342,8 +352,8 @@ int mounts_setup(const struct launcher_plan *plan, const struct protect *protect
 	struct rlimit was;
 	int rc;
 
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		return error_set(err, errno, "cannot detach the mount namespace");
+	if (mounts_detach(err))
+		return -1;
 	if (mountplan_make(plan, protect, &w.plan, err))
 		return -1;
 	fd_raise_limit(&was); /* one for each step; the command gets the caller's own limit */

@@ -67,6 +67,9 @@ int mounts_setup(const struct launcher_plan *plan, const struct protect *protect
  */
 size_t mounts_roots(const struct mounts *m, enum mounts_use use, int **out);
 
+/** mounts_detach() - let no mount go outside from here on. Return: 0, or -1 with @err. */
+int mounts_detach(struct error *err);
+
 /**
  * mounts_proc() - mount a /proc of the own PID namespace over what is there
  *

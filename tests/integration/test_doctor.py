@@ -53,6 +53,22 @@ WHOLE = ("grep -q '^Seccomp:.2' /proc/self/status && grep -q '^NoNewPrivs:.1' /p
          " && touch ")
 # A container's mask over a part of /proc: no new one may be mounted then.
 MASK = "mount -t tmpfs none /proc/%s && " % ("scsi" if os.path.isdir("/proc/scsi") else "fs")
+# A kernel with AppArmor has this file.
+SYSCTL = ("mount -t tmpfs none /proc/sys/kernel &&"
+          " echo %d >/proc/sys/kernel/apparmor_restrict_unprivileged_userns && ")
+APPARMOR_REMEDY = ("; as root: install contrib/apparmor/sbx-net in /etc/apparmor.d and run "
+                   "apparmor_parser -r /etc/apparmor.d/sbx-net, or "
+                   "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0")
+# Where it is in the way: 23.10 makes none, 24.04 makes it and takes the capabilities away. Opening
+# setgroups needs one, and so do writing a map, an address and a mount.
+APPARMOR = [
+    ("clone:0=0x10000000/0x10000000=EACCES", "namespaces"),
+    ("clone:0=0x10000000/0x10000000=EPERM", "namespaces"),
+    ("openat:2=0x80001=EACCES", "user-map"),
+    ("openat:2=0x80001=EPERM", "user-map"),
+    ("sendto=EPERM", "network"),
+    ("mount=EPERM", "mounts"),
+]
 
 
 class Doctor(WorldCase):
@@ -184,6 +200,37 @@ class Doctor(WorldCase):
                 done = self.w.run([*argv, *self.w.sbx_argv([], ["true"])])
                 self.assertEqual(done.returncode, 125)
                 self.assertIn("sysctl -w user.max_%s_namespaces=15000" % name, done.stderr)
+
+    def test_apparmor_restricts_user_namespaces(self):
+        """Ubuntu: either none is made, or one in which nobody has a capability. Both are said so."""
+        for rule, part in APPARMOR:
+            before = SYSCTL % 1
+            with self.subTest(rule):
+                _, checks = self.doctor([rule], before=before, status=2)
+                self.assertEqual(checks[part]["status"], "missing")
+                self.assertTrue(checks[part]["remedy"].endswith(APPARMOR_REMEDY), checks[part])
+                done, ran = self.launch([rule], before=before)
+                self.assertEqual((done.returncode, ran), (125, False), done.stderr)
+                self.assertTrue(done.stderr.splitlines()[0].endswith(APPARMOR_REMEDY), done.stderr)
+                done, _ = self.launch([rule], before=SYSCTL % 0)
+                self.assertEqual(done.returncode, 125, done.stderr)
+                self.assertNotIn("pparmor", done.stderr)
+
+    def test_apparmor_lets_those_with_a_profile_alone(self):
+        """In a container, or with our own profile, something else is in the way."""
+        if not os.path.exists("/proc/self/attr/current"):
+            self.skipTest("a kernel without security modules")
+        label = self.w.path("label")
+        for profile, restricted in (("unconfined", True), ("unprivileged_userns (enforce)", True),
+                                    ("docker-default (enforce)", False),
+                                    ("sbx-net (unconfined)", False)):
+            with open(label, "w", encoding="ascii") as f:
+                f.write(profile + "\n")
+            before = SYSCTL % 1 + "mount --bind %s /proc/$$/attr/current && " % label
+            with self.subTest(profile):
+                done, ran = self.launch([APPARMOR[0][0]], before=before)
+                self.assertEqual((done.returncode, ran), (125, False), done.stderr)
+                self.assertEqual("pparmor" in done.stderr, restricted, done.stderr)
 
     def test_a_container_that_hides_parts_of_proc(self):
         for uid in BOTH:
