@@ -72,14 +72,30 @@ struct run {
 	struct startline startline;
 };
 
+/* What git outside would have followed or run. */
+static void tell_left(const struct launcher *l)
+{
+	size_t n;
+	const char *const *lines = launcher_left(l, &n);
+
+	for (size_t i = 0; i < n; i++)
+		log_warn("%s", lines[i]);
+}
+
 /* Nothing of the command is left; what it wrote has been shown, and the terminal is ours again. */
 static void end_launcher(struct run *r)
 {
 	publish_free(r->publish);
 	r->publish = NULL;
+	if (r->launcher) {
+		launcher_kill(r->launcher);
+		(void)launcher_wait(r->launcher);
+	}
+	terminal_finish();
+	if (r->launcher)
+		tell_left(r->launcher);
 	launcher_free(r->launcher);
 	r->launcher = NULL;
-	terminal_finish();
 }
 
 static void run_clear(struct run *r)

@@ -8,6 +8,11 @@
  * of the socket means that the supervisor is gone or done. Then it waits for pid 1's end, since
  * removing a mount point takes the mount away, and only then removes.
  *
+ * git directories come by the same way (leftover.h), before pid 1's descriptor. The janitor remembers
+ * what is in them while the supervisor goes on, answers when it knows, and is waited for before the
+ * command is let go. What it finds after the command has ended it takes away, and tells through the
+ * socket; if the supervisor has been killed, it takes it away and tells nobody.
+ *
  * The supervisor waits for that, so it must be quick. A file system that discards blocks as they
  * become free (ext4 without a journal, mounted with "discard") takes three milliseconds for each
  * directory, one after the other: thirty for those of a workspace. But it does so when the last
@@ -23,6 +28,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -43,13 +49,44 @@ static void await_end(int pidfd)
 		;
 }
 
-/** struct notice - one message; without a name it is about pid 1 */
+/** enum notice_kind - what the supervisor tells the janitor */
+enum notice_kind {
+	NOTICE_HELD, /* a placeholder */
+	NOTICE_PID1, /* the descriptor of pid 1 */
+	NOTICE_GIT,  /* a directory to compare; @leftover says what it is */
+};
+
+/** struct notice - one message, with a descriptor */
 struct notice {
+	enum notice_kind kind;
+	enum leftover_kind leftover;
 	dev_t dev;
 	ino_t ino;
 	bool file, absent;
 	char content[8], name[NAME_MAX + 1];
 };
+
+/* What the janitor answers: READY when it knows the git directories; any other is a line to tell. */
+#define READY	 "r"
+#define TELL_MAX 4096
+
+/** struct task - what the janitor has been told */
+struct task {
+	struct placeholders held;
+	struct leftover **git;
+	size_t ngit;
+	int pidfd;
+	int sock;
+};
+
+/* To a supervisor that is there: it reads until the janitor has ended. */
+static void tell_line(void *arg, const char *line)
+{
+	const struct task *t = arg;
+	CLEANUP_FREE char *text = xasprintf("l%s", line);
+
+	(void)fd_send(t->sock, text, strnlen(text, TELL_MAX), NULL, 0);
+}
 
 /* One descriptor will do for what is in one directory: there may be thousands of placeholders. */
 static int share_dir(const struct placeholders *what, int dir)
@@ -86,29 +123,49 @@ static void take_note(struct placeholders *what, const struct notice *n, int dir
 	};
 }
 
-/*
- * Reads until the end of the socket; @pidfd is pid 1's descriptor, or -1 if none came. Return: 0,
- * or -1 if something may have been missed: the supervisor, if it lives, does the work itself then.
- */
-static int await_sign(int sock, struct placeholders *what, int *pidfd)
+/* Takes @fd. */
+static void take_git(struct task *t, const struct notice *n, int fd)
 {
-	*pidfd = -1;
+	t->git = xreallocarray(t->git, t->ngit + 1, sizeof(*t->git));
+	t->git[t->ngit++] = leftover_note(fd, n->leftover, tell_line, t);
+	(void)close(fd);
+}
+
+static void obey(struct task *t, const struct notice *n, int fd)
+{
+	switch (n->kind) {
+	case NOTICE_HELD:
+		take_note(&t->held, n, fd);
+		break;
+	case NOTICE_GIT:
+		take_git(t, n, fd);
+		break;
+	case NOTICE_PID1:
+		cleanup_close(&t->pidfd);
+		t->pidfd = fd;
+		(void)fd_send(t->sock, READY, 1, NULL, 0);
+		break;
+	}
+}
+
+/*
+ * Reads until the end of the socket. Return: 0, or -1 if something may have been missed: the
+ * supervisor, if it lives, does the work itself then.
+ */
+static int await_sign(struct task *t)
+{
 	for (;;) {
 		struct notice n = { 0 };
 		int fd;
 		size_t nfds;
-		ssize_t got = fd_recv(sock, &n, sizeof(n), &fd, 1, &nfds);
+		ssize_t got = fd_recv(t->sock, &n, sizeof(n), &fd, 1, &nfds);
 
-		if (got < 0 && errno == EINTR)
-			continue;
+		if (got < 0 && (errno == EINTR || errno == ECONNRESET))
+			continue; /* killed with an answer unread: what it has told is still to come */
 		if (got != sizeof(n))
 			return got == 0 ? 0 : -1;
-		if (nfds == 1 && n.name[0]) {
-			take_note(what, &n, fd);
-		} else if (nfds == 1) {
-			cleanup_close(pidfd);
-			*pidfd = fd;
-		}
+		if (nfds == 1)
+			obey(t, &n, fd);
 	}
 }
 
@@ -140,9 +197,8 @@ static void run(int sock) __attribute__((noreturn));
 
 static void run(int sock)
 {
-	struct placeholders what = { 0 };
+	struct task t = { .pidfd = -1, .sock = sock };
 	sigset_t all;
-	int pidfd;
 
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
@@ -152,11 +208,13 @@ static void run(int sock)
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		(void)close(fd);
 	fd_raise_limit(NULL);
-	if (await_sign(sock, &what, &pidfd) < 0)
+	if (await_sign(&t) < 0)
 		_exit(1); /* the command may be running: what is removed now would take its lock along */
-	if (pidfd >= 0)
-		await_end(pidfd);
-	remove_all(&what);
+	if (t.pidfd >= 0)
+		await_end(t.pidfd);
+	for (size_t i = 0; t.pidfd >= 0 && i < t.ngit; i++)
+		leftover_sweep(t.git[i], tell_line, &t);
+	remove_all(&t.held);
 	_exit(0);
 }
 
@@ -181,14 +239,19 @@ static int start(struct janitor *j)
 		errno = saved;
 		return -1;
 	}
-	*j = (struct janitor){ .pid = pid, .sock = pair[0] };
+	j->pid = pid;
+	j->sock = pair[0];
 	return 0;
 }
 
 int janitor_tell(void *arg, const struct placeholder *m)
 {
 	struct janitor *j = arg;
-	struct notice n = { .dev = m->dev, .ino = m->ino, .file = m->content, .absent = m->absent };
+	struct notice n = { .kind = NOTICE_HELD,
+			    .dev = m->dev,
+			    .ino = m->ino,
+			    .file = m->content,
+			    .absent = m->absent };
 
 	if (j->pid == 0 && start(j) < 0)
 		return -1;
@@ -197,13 +260,60 @@ int janitor_tell(void *arg, const struct placeholder *m)
 	return fd_send(j->sock, &n, sizeof(n), &m->dir, 1);
 }
 
+int janitor_note(void *arg, int dir, enum leftover_kind kind)
+{
+	struct janitor *j = arg;
+	const struct notice n = { .kind = NOTICE_GIT, .leftover = kind };
+
+	if (j->pid == 0 && start(j) < 0)
+		return -1;
+	j->noted = true;
+	return fd_send(j->sock, &n, sizeof(n), &dir, 1);
+}
+
 int janitor_watch(const struct janitor *j, int pidfd, struct error *err)
 {
-	const struct notice n = { 0 };
+	const struct notice n = { .kind = NOTICE_PID1 };
 
 	if (j->sock >= 0 && fd_send(j->sock, &n, sizeof(n), &pidfd, 1) < 0)
 		return error_set(err, errno, "cannot reach the janitor");
 	return 0;
+}
+
+static void keep_line(struct janitor *j, char *line)
+{
+	j->lines = xreallocarray(j->lines, j->nlines + 1, sizeof(*j->lines));
+	j->lines[j->nlines++] = line;
+}
+
+/* Return: 1 for a line, which is kept; 0 when it knows the git directories; -1 when it has ended. */
+static int hear(struct janitor *j)
+{
+	char text[TELL_MAX + 1];
+	ssize_t n;
+
+	do
+		n = recv(j->sock, text, sizeof(text) - 1, 0);
+	while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	if (text[0] != 'l')
+		return 0;
+	keep_line(j, xstrdup(text + 1));
+	return 1;
+}
+
+int janitor_await(struct janitor *j, struct error *err)
+{
+	int heard;
+
+	if (!j->noted)
+		return 0;
+	do
+		heard = hear(j);
+	while (heard > 0);
+	return heard == 0 ? 0 : error_set(err, 0, "the janitor has ended");
 }
 
 void janitor_finish(struct janitor *j, const struct placeholders *what)
@@ -213,12 +323,31 @@ void janitor_finish(struct janitor *j, const struct placeholders *what)
 	if (j->done)
 		return;
 	j->done = true;
+	if (j->sock >= 0)
+		(void)shutdown(j->sock, SHUT_WR);
+	while (j->sock >= 0 && hear(j) >= 0)
+		;
 	cleanup_close(&j->sock);
 	j->sock = -1;
 	if (j->pid > 0)
 		while (waitpid(j->pid, &status, 0) < 0 && errno == EINTR)
 			;
 	j->pid = 0;
-	if (status != 0)
-		placeholders_remove(what);
+	if (status == 0)
+		return;
+	placeholders_remove(what);
+	if (j->noted)
+		keep_line(
+			j,
+			xstrdup("nobody has looked at what the command has left in .git: look for "
+				"symbolic links in it before you use git there"));
+}
+
+void janitor_clear(struct janitor *j)
+{
+	for (size_t i = 0; i < j->nlines; i++)
+		free(j->lines[i]);
+	free(j->lines);
+	j->lines = NULL;
+	j->nlines = 0;
 }

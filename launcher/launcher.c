@@ -163,7 +163,7 @@ static int start(struct launcher *l, const struct launcher_plan *plan,
 		 struct netns_listener *listeners, size_t *n, struct error *err)
 {
 	struct ends child = { -1, -1, -1 };
-	const struct placeholder_watch watch = { janitor_tell, &l->janitor };
+	const struct placeholder_watch watch = { janitor_tell, janitor_note, &l->janitor };
 	int rc = closefds_fill_stdio(err) || protect_prepare(plan, &watch, &l->protect, err) ||
 		 proof_open(&l->proof, plan, err) || open_channels(l, &child, err) ||
 		 spawn(l, plan, &child, err) || janitor_watch(&l->janitor, l->pidfd, err);
@@ -205,6 +205,8 @@ int launcher_release(struct launcher *l, struct error *err)
 
 	if (l->proof.plan && l->state == LAUNCHER_PENDING)
 		return error_set(err, 0, "the sandbox has not been proven"); /* our bug */
+	if (janitor_await(&l->janitor, err) < 0)
+		return -1;
 	proof_close(&l->proof);
 	n = send(l->release, "r", 1, MSG_NOSIGNAL);
 	if (n < 0 && errno != EPIPE && errno != ECONNRESET)
@@ -268,6 +270,12 @@ const int *launcher_tidy_dirs(const struct launcher *l, size_t *n)
 {
 	*n = l->protect.held.ndirs;
 	return l->protect.held.dirs;
+}
+
+const char *const *launcher_left(const struct launcher *l, size_t *n)
+{
+	*n = l->janitor.nlines;
+	return (const char *const *)l->janitor.lines;
 }
 
 int launcher_wait(struct launcher *l)
@@ -335,6 +343,7 @@ void launcher_free(struct launcher *l)
 	if (l->pid)
 		(void)launcher_wait(l);
 	janitor_finish(&l->janitor, &l->protect.held);
+	janitor_clear(&l->janitor);
 	protect_clear(&l->protect);
 	proof_close(&l->proof);
 	cleanup_close(&l->pidfd);

@@ -140,6 +140,14 @@ const int *launcher_tidy_dirs(const struct launcher *l, size_t *n);
 /** launcher_wait() - reap pid 1. Return: the command's status as a shell gives it (n, 128+sig). */
 int launcher_wait(struct launcher *l);
 
+/**
+ * launcher_left() - lines for the user about what is, or was, left in git directories; @n of them
+ *
+ * Some may be there when the command is released, the others when pid 1 has been reaped. They stay
+ * the launcher's.
+ */
+const char *const *launcher_left(const struct launcher *l, size_t *n);
+
 /** launcher_signal() - pass a signal on to the command (its process group), by way of pid 1. */
 void launcher_signal(struct launcher *l, int sig);
 

@@ -211,6 +211,14 @@ int placeholders_open_dir(struct placeholders *h, const char *path, char canonic
 	return take_fd(&fd);
 }
 
+bool placeholders_is_orphan(int dir, const char *name, const char *content)
+{
+	bool orphan = is_placeholder(dir, name, content) && flock(dir, LOCK_EX | LOCK_NB) == 0;
+
+	/* a lock that could not be turned round is lost: take it again */
+	return flock(dir, LOCK_SH) == 0 && orphan;
+}
+
 bool placeholders_are_all(int top)
 {
 	CLEANUP_CLOSE int fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "launcher/files/leftover.h"
+
 /**
  * struct placeholder - something without content that we made or found, to be removed again
  * @dir: the directory it is in, one of struct placeholders'
@@ -30,12 +32,14 @@ struct placeholder {
 };
 
 /**
- * struct placeholder_watch - somebody who is told of every placeholder before it is made, and after
- * @tell: @m has no @ino before it is made; the copy is the callee's to make. 0, or -1 with errno,
- *        and then it is not made
+ * struct placeholder_watch - somebody who tidies up after the run
+ * @tell: of every placeholder before it is made, and after. @m has no @ino before it is made; the copy
+ *        is the callee's to make. 0, or -1 with errno, and then it is not made
+ * @note: a directory that is to be compared with itself after the run (leftover.h). 0, or -1 with errno
  */
 struct placeholder_watch {
 	int (*tell)(void *arg, const struct placeholder *m);
+	int (*note)(void *arg, int dir, enum leftover_kind kind);
 	void *arg;
 };
 
@@ -81,6 +85,14 @@ void placeholders_adopt(struct placeholders *h, int dir, const char *name, const
  * It is removed at the end if it is empty then. Return: 0, or -1 with errno.
  */
 int placeholders_make_way(struct placeholders *h, int dir, const char *name);
+
+/**
+ * placeholders_is_orphan() - whether a killed run has left a placeholder, and nobody is there to tidy up
+ * @dir: from placeholders_open_dir()
+ *
+ * To be asked before anything is settled in @dir.
+ */
+bool placeholders_is_orphan(int dir, const char *name, const char *content);
 
 /**
  * placeholders_are_all() - whether nothing is in a directory but what a killed run left behind

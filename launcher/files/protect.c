@@ -13,6 +13,9 @@
  * Files of ours, from which the policy is read, are another matter: what leads to them is locked, and
  * what is missing is held in any case (heldpath.c); or the run is refused.
  *
+ * git must be able to write in .git, and so the command leaves there what it likes; what git outside
+ * would follow or run is taken away when the run is over (leftover.c).
+ *
  * Replaced from outside: when a program outside renames a new file over a locked one, the kernel
  * takes the mount on the old one away, and the new one is writable inside. git does that to its
  * configuration, but only under its own lock file. So the lock files are held too: `git config`
@@ -51,6 +54,8 @@ static const struct name {
 	{ ".git", "config.worktree.lock", "" },
 	{ ".git", "config.worktree", "" },
 	{ ".git", "commondir", ".\n" },
+	{ ".git", "remotes", NULL },
+	{ ".git", "branches", NULL },
 	{ ".hg", "hgrc", "" },
 	{ "", ".sbx-net", NULL },
 	{ "", ".claude", NULL },
@@ -259,6 +264,31 @@ static int protect_link(struct protect *p, const char *dir, const char *name, st
 	return protect_own(p, path, false, false, err);
 }
 
+/* What git outside would follow or run must not be left in it by the command. */
+static int note(struct protect *p, int dir, const char *path, enum leftover_kind kind,
+		struct error *err)
+{
+	const struct placeholder_watch *watch = p->held.watch;
+
+	for (size_t i = 0; kind != LEFTOVER_TREE && i < p->nnoted; i++)
+		if (mountplan_beneath(path, p->noted[i]))
+			return 0;
+	if (watch && watch->note && watch->note(watch->arg, dir, kind) < 0)
+		return error_set(err, errno, "cannot start what looks after %s", path);
+	if (kind == LEFTOVER_TREE)
+		return 0;
+	p->noted = xreallocarray(p->noted, p->nnoted + 1, sizeof(*p->noted));
+	p->noted[p->nnoted++] = xstrdup(path);
+	return 0;
+}
+
+static int note_git(struct protect *p, int dir, const char *path, struct error *err)
+{
+	bool orphan = placeholders_is_orphan(dir, "commondir", ".\n");
+
+	return note(p, dir, path, orphan ? LEFTOVER_ORPHAN : LEFTOVER_GIT, err);
+}
+
 /* A submodule's git directory, a bare repository; a linked worktree has no more than two of them. */
 static int protect_git_dir(struct protect *p, const struct gitobeys_dir *g, struct error *err)
 {
@@ -269,6 +299,8 @@ static int protect_git_dir(struct protect *p, const struct gitobeys_dir *g, stru
 		return 0;
 	if (dir < 0)
 		return error_set(err, errno, "cannot lock %s to protect what is in it", g->path);
+	if (note_git(p, dir, path, err))
+		return -1;
 	if (!g->linked)
 		return protect_names(p, dir, path, ".git", err);
 	if (protect_name(p, dir, path, "config.worktree", "", err))
@@ -336,6 +368,9 @@ static int protect_dot_dir(struct protect *p, int root, const char *path, const 
 		return 0;
 	if (dir < 0)
 		return error_set(err, errno, "cannot lock %s to protect what is in it", dot);
+	if (strcmp(name, ".git") == 0 &&
+	    (note_git(p, dir, kept, err) || note(p, root, path, LEFTOVER_TREE, err)))
+		return -1;
 	return protect_names(p, dir, kept, name, err);
 }
 
@@ -474,5 +509,8 @@ void protect_clear(struct protect *p)
 		free(p->roots[i].path);
 	free(p->roots);
 	placeholders_clear(&p->held);
+	for (size_t i = 0; i < p->nnoted; i++)
+		free(p->noted[i]);
+	free(p->noted);
 	*p = (struct protect){ 0 };
 }

@@ -30,6 +30,7 @@ struct protect_root {
  * @first_denied: from this one on they are --deny-write's and our own, which no grant lifts
  * @roots, @nroots: the writable roots; nothing else may be granted for writing (mountplan.c)
  * @held: the placeholders
+ * @noted, @nnoted: paths of directories that are compared with themselves at the end (leftover.h)
  */
 struct protect {
 	char **paths;
@@ -38,6 +39,8 @@ struct protect {
 	struct protect_root *roots;
 	size_t nroots;
 	struct placeholders held;
+	char **noted;
+	size_t nnoted;
 };
 
 /**

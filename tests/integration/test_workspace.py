@@ -87,6 +87,22 @@ class Workspace(WorldCase):
         self.assertEqual(out, "second\nfirst\n")
         self.assertEqual(self.host("git ls-files"), "a\nc\nd/b\n")
 
+    def test_what_git_keeps_between_commands(self):
+        """Nothing of it is taken away at the end of a run, and nothing is told."""
+        self.repository()
+        self.host("git remote add r ../$(basename $PWD).git")
+        self.works("git checkout -q -b other; echo o > a; " + GIT + "commit -qam other; "
+                   "git checkout -q master || git checkout -q main; echo m > a; " + GIT + "commit -qam m; "
+                   "echo s >> a; " + GIT + "stash -q; git worktree add -q w other; "
+                   "git fetch -q r; git bisect start > /dev/null; "
+                   "git notes list; git symbolic-ref refs/heads/alias HEAD")
+        self.works("git bisect reset 2> /dev/null; " + GIT + "merge other > /dev/null || :")
+        self.works("git status -s | grep -q UU && git merge --abort; "
+                   + GIT + "rebase other > /dev/null 2>&1 || :; test -d .git/rebase-merge")
+        out = self.host("git rebase --abort && " + GIT + "stash pop -q && cat a && cat w/a && "
+                        "git rev-parse --abbrev-ref alias && git remote")
+        self.assertEqual(out, "m\ns\no\n%s\nr\n" % self.host("git branch --show-current").strip())
+
     # ---- copies and archives
 
     def copies(self, name, command, read="cat /tmp/x/a /tmp/x/d/b"):
@@ -258,8 +274,9 @@ class Workspace(WorldCase):
 
     # ---- and afterwards
 
-    def start(self):
-        proc = self.w.popen(self.w.sbx_argv(["-C", self.dir], ["sh", "-c", "echo up; sleep 1000"]),
+    def start(self, script=":"):
+        proc = self.w.popen(self.w.sbx_argv(["-C", self.dir],
+                                            ["sh", "-c", script + "; echo up; sleep 1000"]),
                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.addCleanup(proc.stdout.close)
         self.assertEqual(proc.stdout.readline(), b"up\n")
@@ -291,6 +308,34 @@ class Workspace(WorldCase):
         self.assertEqual(self.w.wait_no_processes(), {})
         self.works("test -d .claude")
         self.await_names(["a"])
+
+    def test_supervisor_killed_with_a_link_in_git(self):
+        self.repository()
+        link = self.dir + "/.git/FETCH_HEAD"
+        proc = self.start("ln -s /etc/hosts .git/FETCH_HEAD")
+        self.assertTrue(os.path.islink(link))
+        proc.kill()
+        proc.wait()
+        self.await_names([".git", "a", "d"])
+        self.assertFalse(os.path.islink(link))
+
+    def test_everything_killed_with_a_link_in_git(self):
+        """Nobody is there to remove it; the next run tells, and leaves what may be the user's."""
+        self.repository()
+        link = self.dir + "/.git/FETCH_HEAD"
+        proc = self.start("ln -s /etc/hosts .git/FETCH_HEAD")
+        for pid in [proc.pid, *self.w.processes()]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        proc.wait()
+        self.assertEqual(self.w.wait_no_processes(), {})
+        done = self.sbx("true")
+        self.assertIn(".git/FETCH_HEAD: a symbolic link", done.stderr)
+        self.assertIn("killed with all its processes", done.stderr)
+        self.assertTrue(os.path.islink(link))
+        self.assertEqual(self.sbx("true").stderr, "")
 
     def test_two_at_once(self):
         self.host("echo a > a")

@@ -7,7 +7,7 @@ set -u
 command -v mandoc >/dev/null || skip 'mandoc is not installed'
 
 # Options of other programs that our pages show.
-foreign='--noproxy --output-on-failure --test-dir --preset --network --unshare-net --dev-bind --user --proxy'
+foreign='--noproxy --output-on-failure --test-dir --preset --network --unshare-net --dev-bind --user --proxy --continue'
 
 commands=$("$SBX_NET" --help | sed -nE '/^Commands:/,/^$/s/^  ([a-z]+) .*/\1/p')
 [[ " $(tr '\n' ' ' <<<"$commands")" == *' run '* ]] || fail "--help does not list run: $commands"

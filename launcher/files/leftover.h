@@ -1,0 +1,45 @@
+/*
+ * leftover.h - what a command leaves in git directories, and git outside would follow or run
+ *
+ * .git must be writable for `git commit`. So its state is compared at the end of a run with what it
+ * was at the start, and what git must not meet there is taken away.
+ */
+#ifndef LAUNCHER_FILES_LEFTOVER_H
+#define LAUNCHER_FILES_LEFTOVER_H
+
+/** enum leftover_kind - what a directory is */
+enum leftover_kind {
+	LEFTOVER_GIT,	 /* a git directory */
+	LEFTOVER_ORPHAN, /* the same, and nobody has looked after an earlier run in it */
+	LEFTOVER_TREE,	 /* a working tree with a .git of its own */
+};
+
+/**
+ * leftover_tell - called with a line for the user, without a newline
+ *
+ * Names in it are escaped.
+ */
+typedef void leftover_tell(void *arg, const char *line);
+
+struct leftover;
+
+/**
+ * leftover_note() - remember what is there
+ * @dir: duplicated
+ * @tell: what an earlier run may have left, of an orphan
+ *
+ * To be called before the command runs. Return: the memory of it, which leftover_free() releases.
+ */
+struct leftover *leftover_note(int dir, enum leftover_kind kind, leftover_tell *tell, void *arg);
+
+/**
+ * leftover_sweep() - take away what the command has left, and tell of it
+ *
+ * To be called when no process of the command is left. What cannot be taken away is told, too.
+ */
+void leftover_sweep(struct leftover *l, leftover_tell *tell, void *arg);
+
+/** leftover_free() - release; NULL is allowed. */
+void leftover_free(struct leftover *l);
+
+#endif

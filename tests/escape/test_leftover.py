@@ -1,0 +1,145 @@
+#!/usr/bin/python3
+"""What a command leaves in a repository for git to follow or to run later, outside."""
+import os
+import shutil
+
+from escapeworld import World, main, users
+
+GIT = "git -c user.name=n -c user.email=e@x.test "
+REMOVED = "it has been removed"
+
+# name: what the command does, what its user does later
+LINKS = {
+    "COMMIT_EDITMSG": ("ln -sf $V .git/COMMIT_EDITMSG", GIT + "commit -q --allow-empty -m new"),
+    "configuration": ("ln -sf config .git/COMMIT_EDITMSG", GIT + "commit -q --allow-empty -m new"),
+    "FETCH_HEAD": ("ln -sf $V .git/FETCH_HEAD", "git fetch -q . main"),
+    "SQUASH_MSG": ("ln -sf $V .git/SQUASH_MSG", GIT + "merge -q --squash other"),
+    "MERGE_MSG": ("ln -sf $V .git/MERGE_MSG", GIT + "merge -q --no-commit --no-ff other"),
+    "logs/HEAD": ("ln -sf $V .git/logs/HEAD", GIT + "commit -q --allow-empty -m new"),
+    "logs": ("rm -r .git/logs; ln -s $D .git/logs", GIT + "commit -q --allow-empty -m new"),
+    "logs of branches": ("rm -r .git/logs/refs/heads; ln -s $D .git/logs/refs/heads", "git branch new"),
+    "branches": ("ln -s $D .git/refs/heads/d", "git branch d/new"),
+    "a taken permission": ("mkdir .git/logs/refs/d && ln -s $D .git/logs/refs/heads/d && "
+                           "chmod 000 .git/logs/refs/heads",
+                           "chmod 755 .git/logs/refs/heads && git branch d/new"),
+}
+TODO = "GIT_SEQUENCE_EDITOR=\"sed -i '1i break\\n%s'\" " + GIT + "rebase -q -i HEAD~1"
+BARE = """rm .git/HEAD; cp .git/index .; mkdir objects refs; echo ref: refs/heads/main > HEAD
+printf '[core]\nrepositoryformatversion = 0\nbare = false\nworktree = %s\nfsmonitor = touch %s/mark; false\n' $PWD $D > config"""
+
+
+class Leftover(World):
+    def repository(self, uid):
+        """A new one, and a directory and a file of the user's that are to stay as they are."""
+        self.fill(uid)
+        self.repo, self.dir = self.work + "/repo", self.outside + "/dir"
+        self.victim = self.outside + "/victim"
+        for path in (self.repo, self.dir):
+            shutil.rmtree(path, True)
+            os.mkdir(path)
+            os.chown(path, uid, uid)
+        with open(self.victim, "w") as f:
+            f.write("own\n")
+        os.chown(self.victim, uid, uid)
+        self.host(uid, "git init -q -b main . && echo a > a && git add a && " + GIT + "commit -qm one && "
+                  "git checkout -q -b other && echo b > b && git add b && " + GIT + "commit -qm two && "
+                  "git checkout -q main && echo c > c && git add c && " + GIT + "commit -qm three")
+
+    def script(self, text):
+        return "cd %s; V=%s D=%s; %s" % (self.repo, self.victim, self.dir, text)
+
+    def host(self, uid, text, check=True):
+        p = self.run_as(uid, ["sh", "-c", self.script(text)], capture_output=True)
+        if check:
+            self.assertEqual(p.returncode, 0, p.stderr)
+        return p
+
+    def command(self, uid, text, bare=False):
+        argv = ["sh", "-c", self.script(text)]
+        return self.run_as(uid, argv if bare else self.inside(argv, "-C", self.repo),
+                           capture_output=True)
+
+    def harm(self):
+        """Whether anything of the user's is other than it was."""
+        with open(self.victim) as f, open(self.repo + "/.git/config") as config:
+            return f.read() != "own\n" or os.listdir(self.dir) != [] or "new" in config.read()
+
+    def try_link(self, uid, name, bare):
+        by_command, by_user = LINKS[name]
+        self.repository(uid)
+        done = self.command(uid, by_command, bare)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        if not bare:
+            self.assertIn(REMOVED, done.stderr)
+        self.host(uid, by_user, check=bare and name != "configuration")
+        return self.harm()
+
+    def test_links_in_git_are_not_followed_later(self):
+        for uid in users():
+            for name in LINKS:
+                with self.subTest(uid=uid, name=name):
+                    self.assertTrue(self.try_link(uid, name, True), "the trick does not work at all")
+                    self.assertFalse(self.try_link(uid, name, False))
+
+    def test_links_of_the_users_own_stay(self):
+        for uid in users():
+            self.repository(uid)
+            self.host(uid, "ln -sf $V .git/COMMIT_EDITMSG; ln -sf $V .git/info/exclude")
+            done = self.command(uid, "echo d > d && git add d && git status -s")
+            self.assertEqual((done.stdout, done.stderr), ("A  d\n", ""))
+            self.assertTrue(os.path.islink(self.repo + "/.git/COMMIT_EDITMSG"))
+            self.assertTrue(os.path.islink(self.repo + "/.git/info/exclude"))
+            self.assertFalse(self.harm())
+
+    def test_lines_of_a_rebase_are_not_run_later(self):
+        for uid in users():
+            for bare in (True, False):
+                self.repository(uid)
+                done = self.command(uid, TODO % "exec touch $D/mark", bare)
+                self.assertEqual("git rebase --continue" in done.stderr, not bare, done.stderr)
+                self.host(uid, GIT + "rebase --continue")
+                self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
+                self.assertEqual(self.host(uid, "git log --format=%s").stdout, "three\none\n")
+            # the twin: what the user has begun goes on
+            self.repository(uid)
+            self.host(uid, TODO % "exec touch $D/mark")
+            self.assertEqual(self.command(uid, "git status -s").stderr, "")
+            self.host(uid, GIT + "rebase --continue")
+            self.assertEqual(os.listdir(self.dir), ["mark"])
+
+    def test_a_rebase_of_the_commands_goes_on_later(self):
+        for uid in users():
+            self.repository(uid)
+            done = self.command(uid, TODO % "break")
+            self.assertEqual((done.returncode, "sbx-net" in done.stderr), (0, False), done.stderr)
+            self.host(uid, GIT + "rebase --continue && " + GIT + "rebase --continue")
+            self.assertEqual(self.host(uid, "git status -s && git log --format=%s").stdout,
+                             "three\none\n")
+
+    def test_the_workspace_does_not_become_a_repository(self):
+        for uid in users():
+            for bare in (True, False):
+                self.repository(uid)
+                done = self.command(uid, BARE, bare)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual("makes a repository" in done.stderr, not bare)
+                self.host(uid, "git status", check=False)
+                self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
+
+    def test_remotes_of_old_are_not_the_commands_to_name(self):
+        for uid in users():
+            for kind, text in (("remotes", "URL: $D/r.git"), ("branches", "$D/r.git")):
+                for bare in (True, False):
+                    self.repository(uid)
+                    self.host(uid, "git init -q --bare $D/r.git")
+                    done = self.command(uid, "mkdir -p .git/%s && echo \"%s\" > .git/%s/origin"
+                                        % (kind, text, kind), bare)
+                    self.assertEqual(done.returncode == 0, bare, done.stderr)
+                    self.host(uid, "git push -q origin main", check=bare)
+                    pushed = self.host(uid, "git -C $D/r.git rev-parse -q --verify refs/heads/main",
+                                       check=False)
+                    self.assertEqual(pushed.returncode == 0, bare)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,283 @@
+/* What a command may leave in a git directory: what is taken away, and what stays. */
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/xalloc.h"
+#include "launcher/files/leftover.h"
+
+static char top[PATH_MAX];
+static char said[16384];
+static size_t lines;
+
+static void hear(void *arg, const char *line)
+{
+	size_t n = strlen(said);
+
+	(void)arg;
+	lines++;
+	(void)snprintf(said + n, sizeof(said) - n, "%s\n", line);
+}
+
+static void shell(const char *script)
+{
+	if (system(script) != 0) // NOLINT(cert-env33-c): a test's own words
+		fail_msg("%s", script);
+}
+
+static bool exists(const char *name)
+{
+	struct stat st;
+
+	return lstat(name, &st) == 0;
+}
+
+static struct leftover *note(const char *dir, enum leftover_kind kind)
+{
+	CLEANUP_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	said[0] = '\0';
+	lines = 0;
+	return leftover_note(fd, kind, hear, NULL);
+}
+
+static void sweep(struct leftover *l)
+{
+	leftover_sweep(l, hear, NULL);
+	leftover_free(l);
+}
+
+/* What a command does between the two. */
+static void run(enum leftover_kind kind, const char *script)
+{
+	struct leftover *l = note(kind == LEFTOVER_TREE ? "." : ".git", kind);
+
+	shell(script);
+	sweep(l);
+}
+
+static int make_git(void **state)
+{
+	(void)state;
+	shell("rm -rf .git HEAD objects refs; mkdir -p .git/logs/refs .git/refs/heads "
+	      ".git/objects/ab "
+	      ".git/objects/info; echo 'ref: refs/heads/m' > .git/HEAD; echo x > .git/index");
+	return 0;
+}
+
+static void test_links_go(void **state)
+{
+	static const char *const names[] = { "COMMIT_EDITMSG", "FETCH_HEAD",	  "ORIG_HEAD",
+					     "logs/HEAD",      "logs/refs/heads", "refs/heads/a",
+					     "objects/cd",     "objects/info/x",  "config" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		CLEANUP_FREE char *script = xasprintf("ln -s /etc/passwd .git/%s", names[i]);
+		CLEANUP_FREE char *path = xasprintf(".git/%s", names[i]);
+
+		run(LEFTOVER_GIT, script);
+		assert_false(exists(path));
+		assert_int_equal(lines, 1);
+		assert_non_null(strstr(said, names[i]));
+		assert_non_null(strstr(said,
+				       "/etc/passwd; the command has left it, and it has been "
+				       "removed"));
+	}
+}
+
+static void test_links_inside_go(void **state)
+{
+	(void)state;
+	run(LEFTOVER_GIT, "ln -s config .git/COMMIT_EDITMSG");
+	assert_false(exists(".git/COMMIT_EDITMSG"));
+}
+
+static void test_pipes_go(void **state)
+{
+	(void)state;
+	run(LEFTOVER_GIT, "mkfifo .git/MERGE_MSG");
+	assert_false(exists(".git/MERGE_MSG"));
+	assert_non_null(strstr(said, "a pipe"));
+}
+
+static void test_files_and_what_was_there_stay(void **state)
+{
+	(void)state;
+	shell("ln -s /etc/hosts .git/info; ln -s nowhere .git/refs/heads/l");
+	run(LEFTOVER_GIT,
+	    "echo x > .git/COMMIT_EDITMSG; mkdir -p .git/refs/remotes/o .git/worktrees/w; "
+	    "mv .git/index .git/index2; rm .git/refs/heads/l");
+	assert_true(exists(".git/info") && exists(".git/COMMIT_EDITMSG"));
+	assert_string_equal(said, "");
+}
+
+static void test_a_link_that_leads_elsewhere_now_goes(void **state)
+{
+	(void)state;
+	shell("ln -s /etc/hosts .git/info; ln -s /etc/hosts .git/other");
+	run(LEFTOVER_GIT, "ln -sfn /etc/passwd .git/info; mv .git/other .git/another");
+	assert_false(exists(".git/info") || exists(".git/another"));
+	assert_int_equal(lines, 2);
+}
+
+static void test_links_that_are_no_harm_stay(void **state)
+{
+	(void)state;
+	run(LEFTOVER_GIT, "ln -sf refs/heads/m .git/HEAD; ln -s me@host.1:2 .git/.#COMMIT_EDITMSG");
+	assert_string_equal(said, "");
+	assert_true(exists(".git/HEAD") && exists(".git/.#COMMIT_EDITMSG"));
+	run(LEFTOVER_GIT, "ln -sf refs/../../x .git/HEAD");
+	assert_false(exists(".git/HEAD"));
+}
+
+static void test_names_are_escaped(void **state)
+{
+	(void)state;
+	run(LEFTOVER_GIT, "ln -s \"$(printf 'a\\nb')\" .git/\"$(printf 'c\\033d')\"");
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(said, "c\\x1bd"));
+	assert_non_null(strstr(said, "a\\x0ab"));
+}
+
+static void test_taken_permissions_hide_nothing(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	run(LEFTOVER_GIT, "mkdir .git/d; ln -s / .git/d/l; ln -s / .git/l; chmod 0 .git/d .git");
+	assert_int_equal(stat(".git", &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0);
+	shell("chmod 700 .git");
+	assert_false(exists(".git/d/l") || exists(".git/l"));
+	assert_true(exists(".git/d"));
+}
+
+static void test_any_number_is_told_in_a_few_lines(void **state)
+{
+	(void)state;
+	run(LEFTOVER_GIT, "for i in $(seq 100); do ln -s / .git/l$i; done");
+	assert_int_equal(lines, 21);
+	assert_non_null(strstr(said, "and 80 more"));
+	shell("test -z \"$(find .git -type l)\"");
+}
+
+static void test_lines_of_a_rebase_go(void **state)
+{
+	(void)state;
+	run(LEFTOVER_GIT,
+	    "mkdir .git/rebase-merge; printf 'pick 1\\nexec touch a\\n x b\\nx\\nlabel x\\n"
+	    "execute\\n' > .git/rebase-merge/git-rebase-todo");
+	assert_int_equal(lines, 3);
+	assert_non_null(strstr(said, "exec touch a; the command has left the line"));
+	shell("printf 'pick 1\\nlabel x\\nexecute\\n' | cmp - .git/rebase-merge/git-rebase-todo");
+}
+
+static void test_lines_of_the_users_own_rebase_stay(void **state)
+{
+	(void)state;
+	shell("mkdir .git/rebase-merge; printf 'exec make\\npick 1\\n' > "
+	      ".git/rebase-merge/git-rebase-todo; "
+	      "echo exec check > .git/rebase-merge/done");
+	run(LEFTOVER_GIT,
+	    "printf 'exec check\\nexec make\\nexec evil' > .git/rebase-merge/git-rebase-todo");
+	assert_int_equal(lines, 1);
+	shell("printf 'exec check\\nexec make\\n' | cmp - .git/rebase-merge/git-rebase-todo");
+}
+
+static void test_a_list_of_a_rebase_that_is_too_large_goes(void **state)
+{
+	(void)state;
+	run(LEFTOVER_GIT,
+	    "mkdir -p .git/worktrees/w/rebase-merge; (echo exec x; head -c 5000000 /dev/zero) > "
+	    ".git/worktrees/w/rebase-merge/git-rebase-todo");
+	assert_false(exists(".git/worktrees/w/rebase-merge/git-rebase-todo"));
+	assert_int_equal(lines, 1);
+}
+
+static void test_a_tree_does_not_become_a_repository(void **state)
+{
+	(void)state;
+	run(LEFTOVER_TREE, "mkdir objects refs; echo 'ref: refs/heads/m' > HEAD; echo > config");
+	assert_false(exists("HEAD"));
+	assert_true(exists("config"));
+	assert_int_equal(lines, 1);
+	shell("echo x > HEAD");
+	run(LEFTOVER_TREE, "touch new"); /* it was there */
+	assert_true(exists("HEAD"));
+	assert_int_equal(lines, 0);
+	shell("rm -r HEAD config objects refs new");
+	run(LEFTOVER_TREE, "mkdir refs HEAD"); /* a project may have names like these */
+	assert_true(exists("HEAD"));
+	assert_int_equal(lines, 0);
+}
+
+static void test_what_a_killed_run_left_is_told(void **state)
+{
+	struct leftover *l;
+
+	(void)state;
+	shell("ln -s /etc/hosts .git/FETCH_HEAD; mkdir .git/rebase-merge; "
+	      "echo exec x > .git/rebase-merge/git-rebase-todo");
+	l = note(".git", LEFTOVER_ORPHAN);
+	assert_int_equal(lines, 2);
+	assert_non_null(strstr(said, "killed with all its processes"));
+	said[0] = '\0';
+	sweep(l);
+	assert_true(exists(".git/FETCH_HEAD"));
+	assert_string_equal(said, "");
+}
+
+static int enter_top(void **state)
+{
+	char dir[] = "/tmp/test-leftover-XXXXXX";
+
+	(void)state;
+	if (!mkdtemp(dir) || !realpath(dir, top))
+		return -1;
+	return chdir(top);
+}
+
+static int leave_top(void **state)
+{
+	CLEANUP_FREE char *script = xasprintf("rm -rf '%s'", top);
+
+	(void)state;
+	shell(script);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_links_go, make_git),
+		cmocka_unit_test_setup(test_links_inside_go, make_git),
+		cmocka_unit_test_setup(test_pipes_go, make_git),
+		cmocka_unit_test_setup(test_files_and_what_was_there_stay, make_git),
+		cmocka_unit_test_setup(test_a_link_that_leads_elsewhere_now_goes, make_git),
+		cmocka_unit_test_setup(test_links_that_are_no_harm_stay, make_git),
+		cmocka_unit_test_setup(test_names_are_escaped, make_git),
+		cmocka_unit_test_setup(test_taken_permissions_hide_nothing, make_git),
+		cmocka_unit_test_setup(test_any_number_is_told_in_a_few_lines, make_git),
+		cmocka_unit_test_setup(test_lines_of_a_rebase_go, make_git),
+		cmocka_unit_test_setup(test_lines_of_the_users_own_rebase_stay, make_git),
+		cmocka_unit_test_setup(test_a_list_of_a_rebase_that_is_too_large_goes, make_git),
+		cmocka_unit_test_setup(test_a_tree_does_not_become_a_repository, make_git),
+		cmocka_unit_test_setup(test_what_a_killed_run_left_is_told, make_git),
+	};
+
+	return cmocka_run_group_tests(tests, enter_top, leave_top);
+}
