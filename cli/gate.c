@@ -24,6 +24,7 @@
 #include "policy/namebudget.h"
 #include "proxy/audit.h"
 #include "proxy/proxy.h"
+#include "proxy/tls.h"
 #include "proxy/upstream.h"
 
 struct gate {
@@ -38,9 +39,10 @@ struct gate {
 	struct refusals *refusals;
 	struct namebudget *names;
 	struct upstreams *upstreams;
-	struct audit *audit; /* of @outside */
-	struct tally *tally; /* of the run, or NULL */
-	struct whose *whose; /* likewise */
+	struct tls_trust *trust; /* for those of them that speak TLS, now or later */
+	struct audit *audit;	 /* of @outside */
+	struct tally *tally;	 /* of the run, or NULL */
+	struct whose *whose;	 /* likewise */
 	struct stats stats;
 	time_t opened; /* monotonic */
 	unsigned number;
@@ -92,7 +94,7 @@ struct gate *gate_new(const struct run_options *o, const char *cwd, struct error
 	g->doors = doors_new(o);
 	if (rules_load(&g->rules, o, cwd, err) < 0 ||
 	    forwards_build(&g->forwards, o, g->rules.policy, err) < 0 ||
-	    wayout_upstream(o, g->rules.layers, NULL, &g->upstreams, err) < 0) {
+	    wayout_upstream(o, g->rules.layers, &g->trust, false, &g->upstreams, err) < 0) {
 		gate_free(g);
 		return NULL;
 	}
@@ -137,6 +139,7 @@ void gate_free(struct gate *g)
 	refusals_free(g->refusals);
 	namebudget_free(g->names);
 	upstreams_free(g->upstreams);
+	tls_trust_free(g->trust);
 	filemark_free(g->marks);
 	free(g->doors);
 	rules_clear(&g->rules);
@@ -341,7 +344,7 @@ int gate_read_again(struct gate *g, struct error *err)
 		return -1;
 	/* Once more: what has been read is then what was locked. */
 	if ((g->marks && filemark_check(g->marks, err) < 0) ||
-	    wayout_upstream(g->options, next.layers, g->upstreams, &way, err) < 0) {
+	    wayout_upstream(g->options, next.layers, &g->trust, true, &way, err) < 0) {
 		rules_clear(&next);
 		return -1;
 	}

@@ -18,19 +18,20 @@ static void note(void *arg, const char *text)
 	log_warn("%s", text);
 }
 
-/* A proxy that speaks TLS needs certificates to believe, and now is the time to read them. */
-static int add_trust(struct upstreams *u, const struct upstreams *old, struct error *err)
+/* A proxy that speaks TLS needs certificates to believe, and the start is the time to read them. */
+static int add_trust(struct upstreams *u, struct tls_trust **trust, bool again, struct error *err)
 {
-	struct tls_trust *trust;
-
 	if (!upstreams_want_trust(u))
 		return 0;
-	trust = old ? tls_trust_ref(upstreams_trust(old)) : NULL;
-	if (!trust)
-		trust = tls_trust_new(err);
-	if (!trust)
+	if (!*trust && again)
+		return error_set(err, 0,
+				 "upstream proxy: https:// is new, and the certificates to believe "
+				 "are read at the start only; start again");
+	if (!*trust)
+		*trust = tls_trust_new(err);
+	if (!*trust)
 		return error_wrap(err, "upstream proxy");
-	upstreams_set_trust(u, trust);
+	upstreams_set_trust(u, tls_trust_ref(*trust));
 	return 0;
 }
 
@@ -59,14 +60,14 @@ static int choose(const struct run_options *o, const struct layers *l, struct up
 	return 0;
 }
 
-int wayout_upstream(const struct run_options *o, const struct layers *l,
-		    const struct upstreams *old, struct upstreams **out, struct error *err)
+int wayout_upstream(const struct run_options *o, const struct layers *l, struct tls_trust **trust,
+		    bool again, struct upstreams **out, struct error *err)
 {
 	struct upstreams *u;
 
 	if (choose(o, l, &u, err) < 0)
 		return -1;
-	if (u && add_trust(u, old, err) < 0) {
+	if (u && add_trust(u, trust, again, err) < 0) {
 		upstreams_free(u);
 		return -1;
 	}

@@ -4,22 +4,27 @@
 #ifndef CLI_WAYOUT_H
 #define CLI_WAYOUT_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "cli/layers.h"
 #include "cli/options.h"
 
+struct tls_trust;
 struct upstreams;
 
 /**
  * wayout_upstream() - the proxy that we must go through
- * @old: what it was before a reload, whose certificates are not read again; or NULL
+ * @trust: whose certificates are believed: read when they are first wanted and kept for later calls;
+ *         the caller's, for tls_trust_free()
+ * @again: at a reload: the lock-down lets nothing be read any more
  * @out: to be freed by upstreams_free(); NULL for direct connections
  *
  * The managed file, --upstream-proxy, the other files and our own environment, in that order; the
  * first that says something counts. Return: 0, or -1 with @err.
  */
-int wayout_upstream(const struct run_options *o, const struct layers *l,
-		    const struct upstreams *old, struct upstreams **out, struct error *err);
+int wayout_upstream(const struct run_options *o, const struct layers *l, struct tls_trust **trust,
+		    bool again, struct upstreams **out, struct error *err);
 
 /**
  * wayout_resolvers() - the DNS servers of --resolver, else of the settings files

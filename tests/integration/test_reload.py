@@ -73,14 +73,14 @@ for line in sys.stdin:
 class Reload(WorldCase):
     path = None
 
-    def start(self, settings, *options):
+    def start(self, settings, *options, env=None):
         os.makedirs(self.w.path("pol"), exist_ok=True)
         os.chmod(self.w.path("pol"), 0o755)
         self.path = self.path or self.w.path("pol", "live.json")
         self.put(settings)
         self.proc = self.w.popen(
             self.w.sbx_argv(["-v", "-p", self.path, *options], ["/usr/bin/python3", "-c", COMMAND]),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.open_log(), text=True)
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.open_log(), text=True, env=env)
         self.addCleanup(self.stop)
         self.assertEqual(self.ask("evil.example"), "403")  # it runs, and its files are watched
 
@@ -271,6 +271,36 @@ class Reload(WorldCase):
         self.change(ways[0], 4)
         self.assertEqual(self.ask("good.example"), "200")
         self.assertEqual(said(), [4, 2])
+
+    def test_first_tls_upstream_needs_a_start(self):
+        """Certificates are read before the lock-down; those that were read serve for good."""
+        log = self.w.path("tls-way.log")
+        proc = self.w.daemon(["/usr/bin/python3", PARENT, json.dumps({"good.example": v4(1)}), log,
+                              "3142", self.w.cert, self.w.key], self.w.internet,
+                             stdout=subprocess.PIPE)
+        self.assertEqual(proc.stdout.readline(), b"ready\n")
+
+        def said():
+            with open(log, encoding="utf-8") as f:
+                return len(f.readlines())
+        direct = {"allowedDomains": ["good.example"], "upstreamProxy": "none"}
+        tls = dict(direct, upstreamProxy="https://good.example:3142",
+                   allowedDomains=["good.example", "other.example"])
+        env = dict(self.w.env(), SSL_CERT_FILE=self.w.ca)
+        self.start(direct, env=env)
+        self.put(tls)
+        self.wait_for("https:// is new")
+        self.wait_for("start again; the policy stays as it was")
+        self.assertEqual(self.ask("good.example"), "200")
+        self.assertEqual(self.ask("other.example"), "403")  # nothing else of that file counts
+        self.assertEqual(said(), 0)
+        self.stop()
+        self.start(tls, env=env)
+        self.assertEqual((self.ask("good.example"), said()), ("200", 1))
+        self.change(direct, 1)
+        self.assertEqual((self.ask("good.example"), said()), ("200", 1))
+        self.change(tls, 2)
+        self.assertEqual((self.ask("good.example"), said()), ("200", 2))
 
     def test_command_has_no_descriptor_of_it(self):
         self.assertTrue(v4(1))
