@@ -39,6 +39,7 @@ static const char *const code_name[] = {
 	[CODE_SPECIAL] = "special",
 	[CODE_BAD_HOST] = "bad-host",
 	[CODE_BAD_PORT] = "bad-port",
+	[CODE_BAD_REQUEST] = "bad-request",
 	[CODE_ASKED_NO] = "asked-no",
 	[CODE_ASK_TIMEOUT] = "ask-timeout",
 	[CODE_STRICT] = "strict",

@@ -58,6 +58,7 @@ enum code {
 	CODE_SPECIAL,
 	CODE_BAD_HOST,
 	CODE_BAD_PORT,
+	CODE_BAD_REQUEST, /* no target at all; @said of the decision says what was wrong */
 	CODE_ASKED_NO,
 	CODE_ASK_TIMEOUT,
 	CODE_STRICT,

@@ -38,6 +38,7 @@ static const struct phrase phrase[] = {
 	[CODE_SPECIAL] = { "a special-use address", REMEDY_ADDR },
 	[CODE_BAD_HOST] = { "not a valid host name", REMEDY_NONE },
 	[CODE_BAD_PORT] = { "not a valid port", REMEDY_NONE },
+	[CODE_BAD_REQUEST] = { "malformed", REMEDY_NONE },
 	[CODE_ASKED_NO] = { "the answer was no", REMEDY_ALLOW },
 	[CODE_ASK_TIMEOUT] = { "nobody answered in time", REMEDY_ALLOW },
 	[CODE_STRICT] = { "not on the allow list, and strict mode asks nobody", REMEDY_ALLOW },
@@ -148,6 +149,10 @@ static void put_reason(struct line *l, const struct target *t, const struct deci
 
 	put(l, " (");
 	put(l, failure(d));
+	if (d->code == CODE_BAD_REQUEST && d->said) {
+		put(l, ": ");
+		put_piece(l, d->said);
+	}
 	if (is_address_refused(t, d)) {
 		put(l, d->code == CODE_DENIED ? " address " : ": ");
 		put(l, addr_format(&d->addr, addr));
@@ -253,7 +258,7 @@ const char *refusal_format(const struct target *t, const struct decision *d, cha
 	struct line l = { .out = out };
 
 	put(&l, is_failure(d->code) ? "cannot reach " : "refused ");
-	if (!t->host.len && d->said && *d->said)
+	if (!t->host.len && d->said && *d->said && d->code != CODE_BAD_REQUEST)
 		put(&l, d->said);
 	else
 		put_target(&l, t);

@@ -18,13 +18,17 @@
 /* The answer of the last hop that a request may take (RFC 9110 7.6.2): it stops at us. */
 #define NO_CONTENT "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
 
-/* A target that is none was asked for: that is a decision too. */
-static void tell_bad(struct conn *c, enum code code, enum via via, const char *said)
+/*
+ * A target that is none was asked for, or none could be read: that is a decision too.
+ * @code: CODE_OK if it is no target that is wrong; @said: the text of one; @text: our sentence
+ */
+static void tell_bad(struct conn *c, enum code code, enum via via, const char *said,
+		     const char *text)
 {
-	const struct decision d = { .verdict = VERDICT_DENY, .code = code, .said = said };
+	const struct decision d = { .verdict = VERDICT_DENY,
+				    .code = code == CODE_OK ? CODE_BAD_REQUEST : code,
+				    .said = code == CODE_OK ? text : said };
 
-	if (code == CODE_OK)
-		return;
 	c->target = (struct target){ .via = via };
 	conn_tell(c, &d);
 }
@@ -37,7 +41,7 @@ static void http_bad(struct conn *c, const struct http_error *err, enum via via)
 
 	conn_upstream_end(c, false, "eof");
 	if (c->state != CONN_DEAD)
-		tell_bad(c, err->code, via, err->said);
+		tell_bad(c, err->code, via, err->said, err->text);
 	if (c->state == CONN_DEAD)
 		return;
 	c->linger = true;
@@ -88,6 +92,7 @@ static void socks5_greeting(struct conn *c)
 	case PARSE_MORE:
 		return;
 	case PARSE_BAD:
+		tell_bad(c, CODE_OK, VIA_SOCKS5, NULL, "SOCKS5 greeting is malformed");
 		conn_close(c, "bad-request");
 		return;
 	case PARSE_OK:
@@ -95,6 +100,9 @@ static void socks5_greeting(struct conn *c)
 	}
 	socks5_format_method(acceptable, method);
 	if (!acceptable) {
+		tell_bad(c, CODE_OK, VIA_SOCKS5, NULL, "SOCKS5 offers no method that is served");
+		if (c->state == CONN_DEAD)
+			return;
 		conn_last_words(c, method, sizeof(method), "bad-request");
 		return;
 	}
@@ -114,7 +122,7 @@ static void socks5(struct conn *c)
 	case PARSE_MORE:
 		return;
 	case PARSE_BAD:
-		tell_bad(c, err.code, VIA_SOCKS5, err.said);
+		tell_bad(c, err.code, VIA_SOCKS5, err.said, err.text);
 		if (c->state == CONN_DEAD)
 			return;
 		socks5_format_reply(err.rep, reply);
@@ -138,7 +146,7 @@ static void socks4(struct conn *c)
 	case PARSE_MORE:
 		return;
 	case PARSE_BAD:
-		tell_bad(c, err.code, VIA_SOCKS4A, err.said);
+		tell_bad(c, err.code, VIA_SOCKS4A, err.said, err.text);
 		if (c->state == CONN_DEAD)
 			return;
 		socks4_format_reply(false, reply);
@@ -162,7 +170,7 @@ bool handshake_refuses_early(struct conn *c)
 
 	if (c->proto != PROTO_SOCKS4 || !c->in.len || c->in.p[c->in.off])
 		return false;
-	tell_bad(c, CODE_BAD_HOST, VIA_SOCKS4A, NULL);
+	tell_bad(c, CODE_BAD_HOST, VIA_SOCKS4A, NULL, NULL);
 	if (c->state == CONN_DEAD)
 		return true;
 	socks4_format_reply(false, reply);
@@ -173,7 +181,8 @@ bool handshake_refuses_early(struct conn *c)
 static void sniff(struct conn *c)
 {
 	switch (sniff_first_byte(c->in.p[c->in.off])) {
-	case SNIFF_BAD:
+	case SNIFF_BAD: /* it looked like nothing: HTTP is what is usual here */
+		tell_bad(c, CODE_OK, VIA_HTTP, NULL, "neither HTTP nor SOCKS");
 		conn_close(c, "bad-request");
 		break;
 	case SNIFF_HTTP:

@@ -41,6 +41,7 @@ unsigned reply_http_status(enum code code)
 	switch (code) {
 	case CODE_BAD_HOST:
 	case CODE_BAD_PORT:
+	case CODE_BAD_REQUEST:
 		return 400;
 	case CODE_DNS_FAILED:
 	case CODE_CONNECT_FAILED:
@@ -137,6 +138,7 @@ enum socks5_rep reply_socks5_rep(enum code code, int err)
 		return SOCKS5_HOST_UNREACHABLE;
 	case CODE_BAD_HOST:
 	case CODE_BAD_PORT:
+	case CODE_BAD_REQUEST:
 	case CODE_LIMIT:
 	case CODE_NUM:
 		return SOCKS5_FAILURE;

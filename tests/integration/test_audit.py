@@ -9,6 +9,7 @@ import sys
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(ROOT, "support"))
 import schema  # noqa: E402
+from raw import Pieces, RawCase  # noqa: E402
 from world import WorldCase, main, setup_world, teardown_world  # noqa: E402,F401
 
 ALLOW = ["-a", "good.example", "-a", "dead.example:81", "-a", "lo4.example"]
@@ -236,6 +237,64 @@ curl -sS -m 5 -o /dev/null --noproxy '*' http://192.0.2.77/; true"""])
             self.assertEqual(self.w.run([self.w.sbx, *args]).returncode, 64)
         self.assertEqual(self.verify("/nonexistent").returncode, 125)
         self.assertEqual(self.w.run([self.w.sbx, "audit", "--help"]).returncode, 0)
+
+
+class Malformed(RawCase):
+    """What no target could be read from is a decision as well."""
+    HELLO = b"\5\1\0"
+    CASES = {  # what was sent: how it came, what was wrong
+        "fold": ([b"GET http://good.example/ HTTP/1.1\r\nHost: good.example\r\n x: y\r\n\r\n"], "http"),
+        "line": ([b"GET  http://good.example/ HTTP/1.1\r\nHost: x\r\n\r\n"], "http"),
+        "version": ([b"CONNECT good.example:443 HTTP/1.9\r\n\r\n"], "http"),
+        "smuggled": ([b"POST http://good.example/ HTTP/1.1\r\nHost: good.example\r\nContent-Length: 1"
+                      b"\r\nTransfer-Encoding: chunked\r\n\r\n"], "http"),
+        "head": ([b"GET http://good.example/ HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 20000 + b"\r\n\r\n"],
+                 "http"),
+        "tls": ([b"\x16\3\1\2\0\1\0\1\xfc\3\3"], "http"),
+        "method": ([b"\5\1\2"], "socks5"),
+        "bind": ([HELLO, b"\5\2\0\3\x0cgood.example\0\x50"], "socks5"),
+        "reserved": ([HELLO, b"\5\1\1\3\x0cgood.example\0\x50"], "socks5"),
+        "type": ([HELLO, b"\5\1\0\5\x0cgood.example\0\x50"], "socks5"),
+        "bind4": ([b"\4\2\0\x50\0\0\0\1u\0good.example\0"], "socks4a"),
+        "user": ([b"\4\1\0\x50\0\0\0\1" + b"u" * 600], "socks4a"),
+    }
+
+    def attempt(self, cases, mode, path):
+        pieces = {k: Pieces(p, [2] if len(p) > 1 else []) for k, (p, _) in cases.items()}
+        pieces["twin"] = Pieces([b"CONNECT good.example:80 HTTP/1.1\r\n\r\n"], [1], shut=True)
+        o = self.w.oracle()
+        results, said = self.raw(["-a", "good.example", "--audit", path], pieces, mode, stderr=True)
+        self.assertEqual(len(o.accepts()), 1)  # of the twin
+        for key, r in results.items():
+            self.assertEnded(r)
+        return [x for x in lines(path) if x["event"] == "decision"], said
+
+    def test_one_line_each(self):
+        with open(os.path.join(ROOT, "..", "docs", "audit.schema.json"), encoding="ascii") as f:
+            rules = json.load(f)
+        found = []
+        for mode in "whole", "bytes":
+            path = os.path.join(self.w.home, "malformed-%s.log" % mode)
+            decisions, said = self.attempt(self.CASES, mode, path)
+            for line in decisions:
+                self.assertEqual(schema.errors(rules, line), [], line)
+            bad = [x for x in decisions if x["code"] == "bad-request"]
+            self.assertEqual(len(bad), len(self.CASES), bad)
+            self.assertEqual(len(decisions), len(bad) + 1)
+            for line in bad:
+                self.assertEqual((line["verdict"], line["host"], line["port"]), ("deny", "", 0))
+                self.assertIn("sbx-net: refused a request (malformed: %s)\n" % line["asked"], said)
+            found.append(sorted((x["via"], x["asked"]) for x in bad))
+            self.assertEqual(sorted(x["via"] for x in bad), sorted(v for _, v in self.CASES.values()))
+        self.assertEqual(found[0], found[1])
+
+    def test_a_storm_is_few_lines_on_stderr(self):
+        storm = {"%s %d" % (k, n): v for n in range(100) for k, v in self.CASES.items() if k != "head"}
+        path = os.path.join(self.w.home, "storm.log")
+        decisions, said = self.attempt(storm, "whole", path)
+        self.assertEqual(sum(x["code"] == "bad-request" for x in decisions), len(storm))
+        self.assertLess(said.count("\n"), 40)
+        self.assertIn("%d refusals" % len(storm), said)
 
 
 if __name__ == "__main__":

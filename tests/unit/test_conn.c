@@ -633,6 +633,46 @@ static void test_what_is_no_target_is_named(void **state)
 	}
 }
 
+/* What no target can be read from is told as well, and what was wrong with it. */
+static void test_malformed_requests_are_told(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t n;
+		enum via via;
+		const char *said;
+	} cases[] = {
+#define CASE(b, via, said) { b, sizeof(b) - 1, via, said }
+		CASE("CONNECT h.example:443 HTTP/1.9\r\n\r\n", VIA_HTTP, NULL),
+		CASE("GET http://h.example/ HTTP/1.1\r\nHost : x\r\n\r\n", VIA_HTTP, NULL),
+		CASE("\26\3\1", VIA_HTTP, "neither HTTP nor SOCKS"),
+		CASE("\5\1\2", VIA_SOCKS5, "SOCKS5 offers no method that is served"),
+		CASE("\5\1\0\5\2\0\3\3h.x\0\120", VIA_SOCKS5, "SOCKS5 command is not CONNECT"),
+		CASE("\5\1\0\5\1\1\3\3h.x\0\120", VIA_SOCKS5, "SOCKS5 reserved byte is not zero"),
+		CASE("\4\2\0\120\0\0\0\1\0h.x\0", VIA_SOCKS4A, "SOCKS4 command is not CONNECT"),
+#undef CASE
+	};
+	struct world *w = *state;
+	char reply[4096];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		int fd = dial_port(w->port);
+
+		assert_true(send_all(fd, cases[i].bytes, cases[i].n));
+		assert_true(recv_rest(fd, reply, sizeof(reply)) >= 0);
+		close(fd);
+		assert_int_equal(w->ntold, i + 1);
+		assert_int_equal(w->told[i].kind, PROXY_EVENT_DECISION);
+		assert_int_equal(w->told[i].verdict, VERDICT_DENY);
+		assert_int_equal(w->told[i].code, CODE_BAD_REQUEST);
+		assert_int_equal(w->told[i].target.via, cases[i].via);
+		if (cases[i].said)
+			assert_string_equal(w->told[i].said, cases[i].said);
+		else
+			assert_true(*w->told[i].said);
+	}
+}
+
 static void test_size_of_an_idle_connection(void **state)
 {
 	(void)state;
@@ -665,6 +705,7 @@ int main(void)
 		T(test_reset_storm_leaks_nothing),
 		T(test_greeting_without_a_method_is_answered_ff),
 		T(test_what_is_no_target_is_named),
+		T(test_malformed_requests_are_told),
 		cmocka_unit_test(test_size_of_an_idle_connection),
 	};
 

@@ -912,10 +912,13 @@ static void test_capture_ports(void **state)
 static void test_code_names(void **state)
 {
 	static const char *const name[] = {
-		"ok",		"not-listed",  "denied",      "loopback",	"metadata",
-		"link-local",	"own-address", "private",     "special",	"bad-host",
-		"bad-port",	"asked-no",    "ask-timeout", "strict",		"only",
-		"sni-mismatch", "limit",       "dns-failed",  "connect-failed", "connect-timeout",
+		"ok",	       "not-listed",	 "denied",
+		"loopback",    "metadata",	 "link-local",
+		"own-address", "private",	 "special",
+		"bad-host",    "bad-port",	 "bad-request",
+		"asked-no",    "ask-timeout",	 "strict",
+		"only",	       "sni-mismatch",	 "limit",
+		"dns-failed",  "connect-failed", "connect-timeout",
 	};
 
 	(void)state;
