@@ -179,7 +179,7 @@ static bool is_mapped(const struct addr *a)
 	return a->family == AF_INET6 && has_prefix(a->bytes, prefix, 96);
 }
 
-static struct addr unmapped(const struct addr *a)
+struct addr addr_unmapped(const struct addr *a)
 {
 	return is_mapped(a) ? v4_at(a->bytes + 12, 0) : *a;
 }
@@ -245,7 +245,7 @@ enum addr_class addr_classify(const struct addr *a)
 	if (a->family != AF_INET && a->family != AF_INET6)
 		return ADDR_SPECIAL;
 	if (is_mapped(a)) {
-		v4[0] = unmapped(a);
+		v4[0] = addr_unmapped(a);
 		return class_of(&v4[0]);
 	}
 	worst = class_of(a);
@@ -300,7 +300,7 @@ bool cidr_parse(const char *text, size_t len, struct cidr *out)
 	if (!host_bits_zero(&c))
 		return false;
 	if (is_mapped(&c.addr) && bits >= 96) {
-		c.addr = unmapped(&c.addr);
+		c.addr = addr_unmapped(&c.addr);
 		c.bits = (uint8_t)(bits - 96);
 	}
 	*out = c;
@@ -309,17 +309,17 @@ bool cidr_parse(const char *text, size_t len, struct cidr *out)
 
 bool cidr_contains(const struct cidr *c, const struct addr *a)
 {
-	struct addr plain = unmapped(a);
+	struct addr plain = addr_unmapped(a);
 
 	return plain.family == c->addr.family && has_prefix(plain.bytes, c->addr.bytes, c->bits);
 }
 
 bool addr_set_contains(const struct addr_set *s, const struct addr *a)
 {
-	struct addr plain = unmapped(a);
+	struct addr plain = addr_unmapped(a);
 
 	for (size_t i = 0; i < s->n; i++) {
-		struct addr own = unmapped(&s->v[i]);
+		struct addr own = addr_unmapped(&s->v[i]);
 
 		if (addr_equal(&own, &plain))
 			return true;

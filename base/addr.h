@@ -71,6 +71,9 @@ socklen_t addr_to_sockaddr(const struct addr *a, uint16_t port, struct sockaddr_
  */
 bool addr_unwrap(const struct addr *a, struct addr *out);
 
+/** addr_unmapped() - of ::ffff:1.2.3.4 the IPv4 address that a connection leads to; else @a. */
+struct addr addr_unmapped(const struct addr *a);
+
 /** addr_classify() - the class; an embedded IPv4 address makes it at least as bad as its own. */
 enum addr_class addr_classify(const struct addr *a);
 

@@ -163,17 +163,10 @@ static int bad_cidr(struct span all, struct span s, struct error *err)
 
 static void set_addr(struct pattern *p, const struct addr *a)
 {
-	struct addr v4;
-
-	p->kind = PATTERN_ADDR;
-	p->cidr = (struct cidr){ *a, a->family == AF_INET ? 32 : 128 };
 	/* ::ffff:1.2.3.4 is 1.2.3.4: matching compares it so */
-	if (a->family == AF_INET6 && addr_unwrap(a, &v4)) {
-		struct cidr mapped = { { AF_INET6, { [10] = 0xff, 0xff } }, 96 };
-
-		if (!memcmp(mapped.addr.bytes, a->bytes, 12))
-			p->cidr = (struct cidr){ v4, 32 };
-	}
+	p->kind = PATTERN_ADDR;
+	p->cidr.addr = addr_unmapped(a);
+	p->cidr.bits = p->cidr.addr.family == AF_INET ? 32 : 128;
 }
 
 static int bad_bracket(struct span all, struct error *err)

@@ -513,17 +513,14 @@ static void shorten(struct cidr *c)
 const struct rule *ruleset_find_addr(const struct ruleset *rs, const struct addr *a, uint16_t port,
 				     const struct ruleset_query *q)
 {
-	static const uint8_t mapped[12] = { [10] = 0xff, 0xff };
-	struct cidr c = { *a, a->family == AF_INET ? 32 : 128 };
+	struct cidr c = { addr_unmapped(a), 128 };
 	const bool *used;
 	char buf[KEY_MAX];
 
 	if (!rs->n)
 		return NULL;
-	if (a->family == AF_INET6 && !memcmp(a->bytes, mapped, sizeof(mapped))) {
-		(void)addr_unwrap(a, &c.addr);
+	if (c.addr.family == AF_INET)
 		c.bits = 32;
-	}
 	used = c.addr.family == AF_INET ? rs->v4_used : rs->v6_used;
 	for (;;) {
 		const struct rule *r = NULL;
