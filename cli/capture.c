@@ -75,7 +75,11 @@ static void tell(const struct capture *c, const struct hostname *name, const str
 	struct proxy_event ev = {
 		.kind = PROXY_EVENT_DECISION, .target = &t, .decision = *d, .client = -1
 	};
+	struct addr v[LOCAL_MAX];
 
+	if (c->hosts)
+		policy_foresee(*c->policy, &t, v, hostsfile_lookup(c->hosts, name, v, LOCAL_MAX),
+			       NULL, &ev.decision);
 	c->event(c->arg, &ev);
 }
 

@@ -11,11 +11,12 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/allowfrom.h"
-#include "cli/allowfrom.h"
 #include "cli/commands.h"
 #include "cli/ask/memory.h"
 #include "cli/rules.h"
 #include "cli/suffixfile.h"
+#include "dns/hostsfile.h"
+#include "dns/resolver.h"
 #include "launcher/launcher.h"
 #include "policy/grant.h"
 #include "policy/lint.h"
@@ -78,12 +79,25 @@ static void print_rule(const struct rule *r)
 		printf("rule: %s (%s)\n", text, file);
 }
 
+/* What is known without a query, as the proxy knows it; this machine's own addresses need not be. */
+static void foresee(const struct policy *p, const struct target *t, struct decision *d)
+{
+	struct addr v[RESOLVER_ADDRS_MAX];
+	struct error ignored;
+	struct hostsfile *hosts = hostsfile_open("/etc/hosts", &ignored);
+
+	policy_foresee(p, t, v, hosts ? hostsfile_lookup(hosts, &t->host, v, ARRAY_SIZE(v)) : 0,
+		       NULL, d);
+	hostsfile_close(hosts);
+}
+
 static int explain(const struct policy *p, const struct target *t)
 {
 	char text[REFUSAL_MAX], name[TARGET_TEXT_MAX];
 	struct decision d;
 
 	policy_decide(p, t, &d);
+	foresee(p, t, &d);
 	if (d.verdict == VERDICT_ALLOW)
 		printf("allowed %s\n", target_format(t, name));
 	else if (d.verdict == VERDICT_ASK)

@@ -297,6 +297,12 @@ static void add_local(struct lookup *l)
 	add_addr(l, &v6);
 }
 
+size_t resolver_known(struct resolver *r, const struct hostname *name, struct addr *out, size_t max)
+{
+	hostsfile_refresh(r->hosts);
+	return hostsfile_lookup(r->hosts, name, out, max);
+}
+
 static void lookup_run(struct lookup *l)
 {
 	struct resolver *r = l->resolver;
@@ -309,8 +315,7 @@ static void lookup_run(struct lookup *l)
 		finish(l);
 		return;
 	}
-	hostsfile_refresh(r->hosts);
-	n = hostsfile_lookup(r->hosts, &l->name, v, RESOLVER_ADDRS_MAX);
+	n = resolver_known(r, &l->name, v, RESOLVER_ADDRS_MAX);
 	if (n) {
 		add_addrs(l, v, n);
 		finish(l);

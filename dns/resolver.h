@@ -65,6 +65,15 @@ struct resolver *resolver_new(struct event_base *base, const struct resolver_con
 void resolver_free(struct resolver *r);
 
 /**
+ * resolver_known() - what /etc/hosts says of a name; nobody is asked
+ * @out: receives at most @max addresses
+ *
+ * Return: how many; 0 if it says nothing.
+ */
+size_t resolver_known(struct resolver *r, const struct hostname *name, struct addr *out,
+		      size_t max);
+
+/**
  * resolver_start() - look a name up
  *
  * Never calls back before it returns, not for cached or /etc/hosts answers either.

@@ -240,17 +240,18 @@ static const struct rule *opened(const struct policy *p, enum reach reach, const
 				 uint16_t port, enum addr_class class)
 {
 	struct ruleset_query q = { .kinds = RULESET_ADDRS };
+	bool v4 = addr_unmapped(a).family == AF_INET; /* an entry for it is IPv4, too */
 
 	switch (class) {
 	case ADDR_METADATA:
 	case ADDR_LINK_LOCAL:
 		return listed_addr(p, reach, a, port, &exact_addr_query);
 	case ADDR_LOOPBACK:
-		q.min_bits = a->family == AF_INET ? V4_BITS_MIN : 127;
+		q.min_bits = v4 ? V4_BITS_MIN : 127;
 		break;
 	case ADDR_PRIVATE:
 	case ADDR_SPECIAL:
-		q.min_bits = a->family == AF_INET ? V4_BITS_MIN : V6_BITS_MIN;
+		q.min_bits = v4 ? V4_BITS_MIN : V6_BITS_MIN;
 		break;
 	case ADDR_PUBLIC:
 	case ADDR_NUM_CLASSES:
@@ -457,10 +458,25 @@ static void decide(const struct policy *p, const struct target *t, struct decisi
 		decide_unlisted(p, t, out);
 }
 
+/* With bounds or an own list one option may not do, and --allow may be the wrong one. */
+static unsigned lacks(const struct policy *p, const struct target *t)
+{
+	bool bounded = !within(p, LIST_WITHIN, t) || !within(p, LIST_SESSION, t);
+	unsigned lists = bounded ? LACKS_ONLY : 0;
+
+	if (!bounded && !has_own_list(p))
+		return 0;
+	if (!allowed(p, t))
+		lists |= has_own_list(p) ? LACKS_ONLY : LACKS_ALLOW;
+	return lists;
+}
+
 void policy_decide(const struct policy *p, const struct target *t, struct decision *out)
 {
 	decide(p, t, out);
 	name_keeper(p, out);
+	if (out->verdict == VERDICT_DENY && t->host.len)
+		out->lists = lacks(p, t);
 }
 
 static bool is_own(const struct addr_set *own, const struct addr *a)
@@ -532,6 +548,42 @@ void policy_vet(const struct policy *p, const struct target *t, const struct add
 		deny(out, code, r);
 		out->addr = *a;
 		name_keeper(p, out);
+	}
+}
+
+/* Whether all that is wrong so far is that it is on no list. */
+static bool is_unlisted(const struct target *t, const struct decision *d)
+{
+	if (d->verdict != VERDICT_DENY || !t->host.len || hostname_is_local(&t->host) ||
+	    d->addr.family != AF_UNSPEC)
+		return false;
+	return d->code == CODE_NOT_LISTED || d->code == CODE_STRICT || d->code == CODE_ONLY ||
+	       d->code == CODE_ASKED_NO || d->code == CODE_ASK_TIMEOUT;
+}
+
+void policy_foresee(const struct policy *p, const struct target *t, const struct addr *v, size_t n,
+		    const struct addr_set *own, struct decision *d)
+{
+	struct decision next;
+
+	if (!is_unlisted(t, d))
+		return;
+	if (target_is_literal(t)) {
+		policy_vet(p, t, &t->addr, own, &next);
+		if (next.verdict == VERDICT_DENY && d->lists)
+			d->lists |= LACKS_ALLOW; /* bounds open no address */
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		policy_vet(p, t, &v[i], own, &next);
+		if (next.verdict == VERDICT_ALLOW) {
+			d->leads_to = (struct addr){ .family = AF_UNSPEC };
+			return;
+		}
+		/* An entry for it would not do, or should not be advised. */
+		if (next.code != CODE_DENIED && next.code != CODE_METADATA &&
+		    d->leads_to.family == AF_UNSPEC)
+			d->leads_to = v[i];
 	}
 }
 

@@ -106,6 +106,10 @@ struct keeper {
  * @error: why a connection failed, as an errno value, or 0
  * @said: of a request without a valid target: what it asked for, by policy/said.h; valid during the
  *        call that tells of the decision; or NULL
+ * @lists: of a refusal: LACKS_ bits of the lists that the target would have to be on; 0: what
+ *         @code says
+ * @leads_to: of an unlisted name: an address that it is known to lead to and that would be refused
+ *            next; family AF_UNSPEC otherwise
  * @keeper: who can change it, a pointer into the policy; NULL: whoever types the options
  * @by: who answered, where a person or a program was asked; lives as long as @rule, or NULL
  */
@@ -114,11 +118,17 @@ struct decision {
 	enum code code;
 	const struct rule *rule;
 	struct addr addr;
+	unsigned lists;
+	struct addr leads_to;
 	int error;
 	const struct keeper *keeper;
 	const char *by;
 	const char *said;
 };
+
+/* The run's own list, or bounds, and the allow list: each by its own option. */
+#define LACKS_ALLOW (1u << 0)
+#define LACKS_ONLY  (1u << 1)
 
 /** enum list - which list an entry joins */
 enum list {
@@ -202,6 +212,15 @@ void policy_decide(const struct policy *p, const struct target *t, struct decisi
  */
 void policy_vet(const struct policy *p, const struct target *t, const struct addr *a,
 		const struct addr_set *own, struct decision *out);
+
+/**
+ * policy_foresee() - fill in @d->leads_to, so that a refusal can name everything that has to change
+ * @d: what policy_decide() or a person said of @t
+ * @v, @n: where the name leads as far as is known without asking anybody (/etc/hosts)
+ * @own: this machine's addresses, or NULL
+ */
+void policy_foresee(const struct policy *p, const struct target *t, const struct addr *v, size_t n,
+		    const struct addr_set *own, struct decision *d);
 
 /** policy_code_name() - "not-listed", "loopback", ... the words of the contract. */
 const char *policy_code_name(enum code c);

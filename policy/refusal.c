@@ -21,17 +21,20 @@ enum remedy {
 	REMEDY_PRIVATE, /* --allow-private for a name, --allow for a literal */
 };
 
+/* @instead: of a remedy, where no option is one */
 struct phrase {
 	const char *text;
 	enum remedy remedy;
+	const char *instead;
 };
 
 static const struct phrase phrase[] = {
 	[CODE_OK] = { "allowed", REMEDY_NONE },
 	[CODE_NOT_LISTED] = { "not on the allow list", REMEDY_ALLOW },
-	[CODE_DENIED] = { "denied", REMEDY_NONE },
+	[CODE_DENIED] = { "denied", REMEDY_NONE, "nothing allows it while that entry stands" },
 	[CODE_LOOPBACK] = { "leads to this machine", REMEDY_ADDR },
-	[CODE_METADATA] = { "a cloud metadata service", REMEDY_NONE },
+	[CODE_METADATA] = { "a cloud metadata service", REMEDY_NONE,
+			    "only an entry for that very address allows it" },
 	[CODE_LINK_LOCAL] = { "a link-local address", REMEDY_ADDR },
 	[CODE_OWN_ADDRESS] = { "an address of this machine", REMEDY_ADDR },
 	[CODE_PRIVATE] = { "a private address", REMEDY_PRIVATE },
@@ -43,7 +46,8 @@ static const struct phrase phrase[] = {
 	[CODE_ASK_TIMEOUT] = { "nobody answered in time", REMEDY_ALLOW },
 	[CODE_STRICT] = { "not on the allow list, and strict mode asks nobody", REMEDY_ALLOW },
 	[CODE_ONLY] = { "not on this run's own list", REMEDY_ONLY },
-	[CODE_SNI_MISMATCH] = { "TLS asked for another name", REMEDY_NONE },
+	[CODE_SNI_MISMATCH] = { "TLS asked for another name", REMEDY_NONE,
+				"network.sniCheck of the settings decides that" },
 	[CODE_LIMIT] = { "a limit is reached", REMEDY_NONE },
 	[CODE_DNS_FAILED] = { "the name does not resolve", REMEDY_NONE },
 	[CODE_CONNECT_FAILED] = { "the connection failed", REMEDY_NONE },
@@ -159,6 +163,10 @@ static void put_reason(struct line *l, const struct target *t, const struct deci
 	}
 	if (d->rule)
 		put_rule(l, d->rule);
+	if (d->leads_to.family != AF_UNSPEC) {
+		put(l, "; leads to ");
+		put(l, addr_format(&d->leads_to, addr));
+	}
 	put(l, ")");
 }
 
@@ -180,10 +188,27 @@ static void put_entry(struct line *l, const struct target *t, const struct decis
 	put_target(l, &direct);
 }
 
-static void put_addr_remedy(struct line *l, const struct target *t, const struct decision *d)
+/* The options that put the target on the lists that it lacks, and the address behind its name. */
+static void put_options(struct line *l, const struct target *t, const struct decision *d)
 {
-	put(l, "--allow ");
-	put_entry(l, t, d);
+	unsigned lists = d->lists;
+	struct target direct = *t;
+
+	if (!lists || is_address_refused(t, d))
+		lists = d->code == CODE_ONLY ? LACKS_ONLY : LACKS_ALLOW;
+	if (lists & LACKS_ALLOW) {
+		put(l, "--allow ");
+		put_entry(l, t, d);
+	}
+	if (lists & LACKS_ONLY) {
+		put(l, lists & LACKS_ALLOW ? " --only " : "--only ");
+		put_entry(l, t, d);
+	}
+	if (d->leads_to.family == AF_UNSPEC)
+		return;
+	target_from_addr(&d->leads_to, t->port, &direct);
+	put(l, " --allow ");
+	put_target(l, &direct);
 }
 
 static enum remedy remedy_of(const struct target *t, const struct decision *d)
@@ -199,12 +224,18 @@ static bool is_kept(const struct target *t, const struct decision *d)
 {
 	enum remedy remedy = remedy_of(t, d);
 
-	return d->keeper && remedy != REMEDY_NONE && remedy != REMEDY_ONLY;
+	if (!d->keeper || remedy == REMEDY_NONE)
+		return false;
+	if (d->lists && !is_address_refused(t, d))
+		return d->lists & LACKS_ALLOW || d->leads_to.family != AF_UNSPEC;
+	return remedy != REMEDY_ONLY;
 }
 
 /* Where the entry has to go, and by whom. */
 static void put_keeper(struct line *l, const struct target *t, const struct decision *d)
 {
+	struct target direct = *t;
+
 	put(l, d->keeper->managed ? "; only the administrator can allow it, in "
 				  : "; --locked: add to ");
 	put_piece(l, d->keeper->file);
@@ -212,6 +243,11 @@ static void put_keeper(struct line *l, const struct target *t, const struct deci
 		return;
 	put(l, ": ");
 	put_entry(l, t, d);
+	if (d->leads_to.family == AF_UNSPEC)
+		return;
+	target_from_addr(&d->leads_to, t->port, &direct);
+	put(l, " and ");
+	put_target(l, &direct);
 }
 
 static void put_remedy(struct line *l, const struct target *t, const struct decision *d)
@@ -219,23 +255,18 @@ static void put_remedy(struct line *l, const struct target *t, const struct deci
 	switch (remedy_of(t, d)) {
 	case REMEDY_NONE:
 		return;
+	case REMEDY_PRIVATE:
+		if (target_is_literal(t))
+			break;
+		put(l, "--allow-private ");
+		put(l, t->host.s);
+		return;
 	case REMEDY_ALLOW:
 	case REMEDY_ONLY:
-		put(l, d->code == CODE_ONLY ? "--only " : "--allow ");
-		put_target(l, t);
-		return;
-	case REMEDY_PRIVATE:
-		if (!target_is_literal(t)) {
-			put(l, "--allow-private ");
-			put(l, t->host.s);
-			return;
-		}
-		put_addr_remedy(l, t, d);
-		return;
 	case REMEDY_ADDR:
-		put_addr_remedy(l, t, d);
-		return;
+		break;
 	}
+	put_options(l, t, d);
 }
 
 bool refusal_is_addition(const struct target *t, const struct decision *d)
@@ -270,5 +301,9 @@ const char *refusal_format(const struct target *t, const struct decision *d, cha
 	if (phrase[d->code].remedy != REMEDY_NONE)
 		put(&l, refusal_is_addition(t, d) ? "; allow also with: " : "; allow with: ");
 	put_remedy(&l, t, d);
+	if (phrase[d->code].instead) {
+		put(&l, "; ");
+		put(&l, phrase[d->code].instead);
+	}
 	return out;
 }
