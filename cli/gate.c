@@ -242,7 +242,8 @@ static void log_event(const struct proxy_event *ev)
 static void add_up(struct tally *t, const struct proxy_event *ev)
 {
 	if (ev->kind == PROXY_EVENT_DECISION)
-		tally_decision(t, ev->target, &ev->decision, ev->program, time(NULL));
+		tally_decision(t, ev->target, &ev->decision,
+			       &(struct tally_words){ .program = ev->program }, time(NULL));
 	else
 		tally_close(t, ev->target, &ev->addr, ev->bytes_up, ev->bytes_down, time(NULL));
 }

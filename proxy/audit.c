@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/reader.h"
 #include "base/xalloc.h"
+#include "policy/refusal.h"
 #include "proxy/audit_chain.h"
 #include "proxy/audit_journal.h"
 
@@ -89,6 +90,16 @@ static void put_cut(struct jsonout *j, const char *key, const char *s)
 		jsonout_str(j, key, NULL);
 }
 
+/* What was said, so that a report of the log need not know the policy. */
+static void put_words(struct jsonout *j, const struct proxy_event *ev)
+{
+	char text[REFUSAL_MAX] UNINITIALIZED;
+
+	put_cut(j, "text", refusal_format(ev->target, &ev->decision, text));
+	if (*refusal_remedy(ev->target, &ev->decision, text))
+		put_cut(j, "remedy", text);
+}
+
 static void put_decision(struct jsonout *j, const struct proxy_event *ev)
 {
 	const struct decision *d = &ev->decision;
@@ -107,6 +118,8 @@ static void put_decision(struct jsonout *j, const struct proxy_event *ev)
 		jsonout_uint(j, "pid", ev->pid);
 	}
 	put_address(j, &d->addr);
+	if (d->code != CODE_OK)
+		put_words(j, ev);
 }
 
 static void put_close(struct jsonout *j, const struct proxy_event *ev)

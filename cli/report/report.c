@@ -12,7 +12,6 @@
 #include "base/fd.h"
 #include "base/guard.h"
 #include "base/xalloc.h"
-#include "policy/refusal.h"
 
 /* @append: a file of that format is added to, not replaced */
 static const struct format {
@@ -147,35 +146,6 @@ const char *report_target(const struct tally_row *row, char out[TARGET_TEXT_MAX]
 		return target_format(&row->target, out);
 	(void)snprintf(out, TARGET_TEXT_MAX, "(no valid target)");
 	return out;
-}
-
-/* @rule is filled in for the decision to point to. */
-static struct decision decision_of(const struct tally_row *row, struct rule *rule)
-{
-	*rule = (struct rule){ .text = row->rule, .file = row->file, .line = row->line };
-	return (struct decision){
-		.verdict = row->allow ? VERDICT_ALLOW : VERDICT_DENY,
-		.code = row->code,
-		.rule = row->rule ? rule : NULL,
-		.keeper = row->keeper.file ? &row->keeper : NULL,
-		.addr = row->addr,
-	};
-}
-
-const char *report_sentence(const struct tally_row *row, char *out)
-{
-	struct rule rule;
-	const struct decision d = decision_of(row, &rule);
-
-	return refusal_format(&row->target, &d, out);
-}
-
-const char *report_remedy(const struct tally_row *row, char *out)
-{
-	struct rule rule;
-	const struct decision d = decision_of(row, &rule);
-
-	return refusal_remedy(&row->target, &d, out);
 }
 
 const char *report_bytes(uint64_t n, char out[REPORT_BYTES_MAX])

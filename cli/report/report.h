@@ -59,12 +59,6 @@ const char *report_outcome(const struct tally_row *row);
 /** report_target() - "host:port", or "(no valid target)"; in @out, which is returned. */
 const char *report_target(const struct tally_row *row, char out[TARGET_TEXT_MAX]);
 
-/** report_sentence() - the refusal as on stderr; REFUSAL_MAX bytes. Return: @out. */
-const char *report_sentence(const struct tally_row *row, char *out);
-
-/** report_remedy() - the option that would have allowed it, or ""; REFUSAL_MAX bytes. Return: @out. */
-const char *report_remedy(const struct tally_row *row, char *out);
-
 #define REPORT_BYTES_MAX 16
 
 /** report_bytes() - "1.9 MB", powers of 1000; "-" for nothing. */

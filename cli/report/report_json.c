@@ -5,8 +5,6 @@
 
 #include <inttypes.h>
 
-#include "policy/refusal.h"
-
 static void put_text(const char *key, const char *value, FILE *out)
 {
 	(void)fprintf(out, ",\"%s\":", key);
@@ -18,8 +16,6 @@ static void put_text(const char *key, const char *value, FILE *out)
 
 static void put_row(const struct tally_row *row, FILE *out)
 {
-	char text[REFUSAL_MAX];
-
 	(void)fprintf(out, "{\"outcome\":\"%s\",\"code\":\"%s\"", report_outcome(row),
 		      policy_code_name(row->code));
 	put_text("host", row->target.host.s, out);
@@ -34,7 +30,7 @@ static void put_row(const struct tally_row *row, FILE *out)
 		      ",\"bytes_up\":%" PRIu64 ",\"bytes_down\":%" PRIu64 ",\"first\":%" PRId64
 		      ",\"last\":%" PRId64,
 		      row->bytes_up, row->bytes_down, row->first, row->last);
-	put_text("text", row->code == CODE_OK ? NULL : report_sentence(row, text), out);
+	put_text("text", row->text, out);
 	(void)fputs("}", out);
 }
 

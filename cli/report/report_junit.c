@@ -3,11 +3,9 @@
  */
 #include "cli/report/report.h"
 
-#include "policy/refusal.h"
-
 static void put_case(const struct tally_row *row, FILE *out)
 {
-	char name[TARGET_TEXT_MAX], text[REFUSAL_MAX];
+	char name[TARGET_TEXT_MAX];
 
 	(void)fputs("  <testcase classname=\"sbx-net\" name=\"", out);
 	report_escaped(report_target(row, name), out);
@@ -18,7 +16,7 @@ static void put_case(const struct tally_row *row, FILE *out)
 	}
 	(void)fprintf(out, ">\n    <%s type=\"%s\" message=\"", row->allow ? "error" : "failure",
 		      policy_code_name(row->code));
-	report_escaped(report_sentence(row, text), out);
+	report_escaped(row->text, out);
 	(void)fprintf(out, "\">%llu time%s", (unsigned long long)row->count,
 		      row->count == 1 ? "" : "s");
 	if (row->program) {

@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#include "policy/refusal.h"
-
 /* In <code>, not in backticks: text may hold backticks, and a bar would end the cell. */
 static void put_code(const char *text, FILE *out)
 {
@@ -53,14 +51,13 @@ static void put_rows(const struct report *r, FILE *out)
 /* What would have allowed the rest, to be copied. */
 static void put_remedies(const struct report *r, FILE *out)
 {
-	char text[REFUSAL_MAX];
 	bool any = false;
 
 	for (size_t i = 0; i < r->n && !r->row[i]->allow; i++) {
-		if (!*report_remedy(r->row[i], text))
+		if (!r->row[i]->remedy)
 			continue;
 		(void)fputs(any ? "\n" : "\nTo allow what was refused:\n\n```\n", out);
-		(void)fputs(text, out);
+		(void)fputs(r->row[i]->remedy, out);
 		any = true;
 	}
 	if (any)

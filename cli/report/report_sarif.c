@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "base/xalloc.h"
 #include "cli/layers.h"
-#include "policy/refusal.h"
 
 static void put_rules(FILE *out)
 {
@@ -60,12 +59,10 @@ static void put_fingerprint(const struct tally_row *row, FILE *out)
 
 static void put_result(const struct tally_row *row, FILE *out)
 {
-	char text[REFUSAL_MAX];
-
 	(void)fprintf(
 		out, "{\"ruleId\":\"%s\",\"ruleIndex\":%d,\"level\":\"%s\",\"message\":{\"text\":",
 		policy_code_name(row->code), (int)row->code, row->allow ? "warning" : "error");
-	report_quoted(report_sentence(row, text), out);
+	report_quoted(row->text, out);
 	(void)fprintf(out, "},\"occurrenceCount\":%llu", (unsigned long long)row->count);
 	put_place(row, out);
 	put_fingerprint(row, out);

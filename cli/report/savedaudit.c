@@ -75,12 +75,23 @@ static void address_of(const json_t *line, struct addr *out)
 		(void)addr_parse(text, strlen(text), out);
 }
 
+/* To be copied into a shell: what is no option with a target was not written by us. */
+static const char *remedy_of(const json_t *line)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz0123456789-._:[] ";
+	const char *text = text_of(line, "remedy");
+
+	return text && strncmp(text, "--", 2) == 0 && !text[strspn(text, plain)] ? text : NULL;
+}
+
 static void add(const json_t *line, struct tally *t)
 {
 	const struct rule rule = { .text = text_of(line, "rule"),
 				   .file = text_of(line, "origin"),
 				   .line = (unsigned)number_of(line, "line") };
 	struct decision d = { .by = text_of(line, "by"), .rule = rule.text ? &rule : NULL };
+	const struct tally_words words = { text_of(line, "program"), text_of(line, "text"),
+					   remedy_of(line) };
 	struct target target;
 
 	if (!target_of(line, &target))
@@ -93,7 +104,7 @@ static void add(const json_t *line, struct tally *t)
 	}
 	d.verdict = is(line, "verdict", "allow") ? VERDICT_ALLOW : VERDICT_DENY;
 	if (is(line, "event", "decision") && code_of(line, &d.code))
-		tally_decision(t, &target, &d, text_of(line, "program"), time_of(line));
+		tally_decision(t, &target, &d, &words, time_of(line));
 }
 
 long savedaudit_read(FILE *in, const char *name, struct tally *t, struct error *err)

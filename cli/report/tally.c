@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/xalloc.h"
+#include "policy/refusal.h"
 
 #define SLOTS (TALLY_MAX * 2)
 
@@ -32,7 +33,8 @@ void tally_free(struct tally *t)
 	for (size_t i = 0; i < t->n; i++) {
 		free(t->v[i].rule);
 		free(t->v[i].file);
-		free(t->v[i].keeper.file);
+		free(t->v[i].text);
+		free(t->v[i].remedy);
 		free(t->v[i].by);
 		free(t->v[i].program);
 	}
@@ -68,8 +70,24 @@ static struct tally_row *row(struct tally *t, const struct target *target, bool 
 	return r;
 }
 
+static char *copy_of(const char *s)
+{
+	return s && *s ? xstrdup(s) : NULL;
+}
+
+static void put_words(struct tally_row *r, const struct decision *d,
+		      const struct tally_words *words)
+{
+	char text[REFUSAL_MAX];
+
+	if (d->code == CODE_OK)
+		return;
+	r->text = xstrdup(words->text ? words->text : refusal_format(&r->target, d, text));
+	r->remedy = copy_of(words->text ? words->remedy : refusal_remedy(&r->target, d, text));
+}
+
 void tally_decision(struct tally *t, const struct target *target, const struct decision *d,
-		    const char *program, int64_t now)
+		    const struct tally_words *words, int64_t now)
 {
 	bool allow = d->verdict == VERDICT_ALLOW;
 	struct tally_row *r = row(t, target, allow, d->code, now);
@@ -84,14 +102,12 @@ void tally_decision(struct tally *t, const struct target *target, const struct d
 		t->sums.left_out++;
 		return;
 	}
-	if (program && !r->program)
-		r->program = xstrdup(program);
+	if (words->program && !r->program)
+		r->program = xstrdup(words->program);
 	if (r->count++ > 0)
 		return;
-	r->addr = d->addr;
-	r->by = d->by ? xstrdup(d->by) : NULL;
-	if (d->keeper)
-		r->keeper = (struct keeper){ d->keeper->managed, xstrdup(d->keeper->file) };
+	r->by = copy_of(d->by);
+	put_words(r, d, words);
 	if (d->rule) {
 		r->rule = xstrdup(d->rule->text);
 		r->file = d->rule->file ? xstrdup(d->rule->file) : NULL;

@@ -22,8 +22,8 @@
  * @rule, @file, @line: the entry that decided, or NULL
  * @by: who answered, or NULL
  * @program: the first one that was seen to connect there, or NULL
- * @keeper: who alone could have allowed it, with a copy of the file's name
- * @addr: the address that was refused; family AF_UNSPEC for none
+ * @text: what was said of it; NULL where it was allowed and reached
+ * @remedy: the options that would have allowed it, or NULL
  * @count: decisions
  * @bytes_up, @bytes_down: of its closed connections
  * @is_private: a connection went to a private address
@@ -38,8 +38,7 @@ struct tally_row {
 	char *rule, *file;
 	unsigned line;
 	char *by, *program;
-	struct addr addr;
-	struct keeper keeper;
+	char *text, *remedy;
 	uint64_t count, bytes_up, bytes_down;
 	bool is_private;
 	struct addr listed;
@@ -59,9 +58,18 @@ struct tally *tally_new(void);
 /** tally_free() - NULL is allowed. */
 void tally_free(struct tally *t);
 
-/** tally_decision() - a target was judged; @program: for whom, or NULL. */
+/**
+ * struct tally_words - what a saved log has, and a decision alone does not
+ * @program: for whom, or NULL
+ * @text, @remedy: as it was said then; both NULL to say it as the decision is
+ */
+struct tally_words {
+	const char *program, *text, *remedy;
+};
+
+/** tally_decision() - a target was judged. */
 void tally_decision(struct tally *t, const struct target *target, const struct decision *d,
-		    const char *program, int64_t now);
+		    const struct tally_words *words, int64_t now);
 
 /** tally_close() - a connection to an allowed target has ended; @addr is what was dialled. */
 void tally_close(struct tally *t, const struct target *target, const struct addr *addr, uint64_t up,

@@ -65,7 +65,7 @@ class Reports(WorldCase):
     def path(self, name):
         return os.path.join(self.w.home, name)
 
-    def run_all(self, *more):
+    def run_all(self, *more, status=0):
         """Every format of one run; the audit log is of that run only."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path("audit.log"))
@@ -73,7 +73,7 @@ class Reports(WorldCase):
         for f in FORMATS:
             options += ["--report", f + ":" + self.path("report." + f)]
         done = self.w.sbx_run(options, ["sh", "-c", SCRIPT])
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.returncode, status, done.stderr)
         return {f: self.read("report." + f) for f in FORMATS}
 
     def read(self, name):
@@ -147,6 +147,36 @@ class Reports(WorldCase):
             with self.subTest(f):
                 getattr(self, "check_" + f)(said[f])
                 getattr(self, "check_" + f)(self.saved(f))
+
+    def test_a_saved_log_says_what_was_said(self):
+        """Also where the log does not have the policy: what --locked keeps, and what --only needs."""
+        for options in (["--locked"], ["--only", "good.example", "--only", "gone.example"]):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.path("report.markdown"))
+            with self.subTest(options):
+                said = self.run_all(*options, status=77 if "--locked" in options else 0)
+                saved = {f: self.saved(f) for f in FORMATS}
+                self.assertEqual(*([(t["host"], t["code"], t["text"]) for t in
+                                    json.loads(x["json"])["targets"]] for x in (said, saved)))
+                self.assertEqual(*(x["markdown"].split("To allow", 1)[1:] for x in (said, saved)))
+                self.assertEqual(*([e.attrib for e in ElementTree.fromstring(x["junit"]).iter()
+                                    if e.tag in ("failure", "error")] for x in (said, saved)))
+                if "--locked" in options:
+                    self.assertIn("--locked: add to %s: 127.0.0.1:80" % self.policy, saved["json"])
+                    self.assertNotIn("--allow", saved["json"] + saved["markdown"])
+                else:
+                    self.assertIn("\n--only lo4.example:80\n", saved["markdown"])
+
+    def test_a_log_that_others_wrote_gives_nothing_to_copy(self):
+        line = {"event": "decision", "verdict": "deny", "code": "not-listed", "host": "x.example",
+                "port": 80, "via": "connect", "text": "```\nrm -rf ~"}
+        for remedy, shown in (("--allow x.example:80", True), ("--allow x; rm", False),
+                              ("```\n# x", False), ("rm x", False)):
+            path = self.w.write("odd.log", json.dumps(dict(line, remedy=remedy)) + "\n")
+            done = self.w.run([self.w.sbx, "report", "markdown", path])
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(remedy in done.stdout, shown, done.stdout)
+            self.assertEqual("To allow" in done.stdout, shown)
 
     def test_the_command_cannot_write_markup(self):
         text = self.run_all()["markdown"]
