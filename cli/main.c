@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cli/commands.h"
-#include "launcher/closefds.h"
+#include "base/closefds.h"
 #include "launcher/launcher.h"
 
 #ifdef __SANITIZE_ADDRESS__

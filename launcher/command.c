@@ -23,10 +23,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/closefds.h"
 #include "base/fd.h"
+#include "base/forked.h"
 #include "base/xalloc.h"
 #include "launcher/caps.h"
-#include "launcher/closefds.h"
 #include "launcher/files/landlock.h"
 #include "launcher/files/mounts.h"
 #include "launcher/pin.h"
@@ -47,21 +48,6 @@ struct command {
 	int exit_code;
 	struct error err;
 };
-
-/*
- * Should: give the command the signal state of a fresh login.
- * Mustn't: leave a handler of the supervisor in place, which would run in this process.
- */
-static void reset_signals(void)
-{
-	struct sigaction sa = { .sa_handler = SIG_DFL };
-	sigset_t none;
-
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)sigaction(sig, &sa, NULL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-}
 
 /*
  * Should: leave the caller's session, so that no signal to the process group and no TIOCSTI on
@@ -349,7 +335,7 @@ void command_run(const struct init *in)
 		.exit_code = LAUNCHER_EXIT_SETUP,
 	};
 
-	reset_signals();
+	forked_fresh_signals(); /* no handler of the supervisor's must run in this process */
 	for (size_t i = 0; i < ARRAY_SIZE(stages); i++)
 		if (stages[i](&c))
 			break;

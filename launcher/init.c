@@ -31,9 +31,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/closefds.h"
 #include "base/fd.h"
+#include "base/forked.h"
 #include "launcher/caps.h"
-#include "launcher/closefds.h"
 #include "launcher/command.h"
 #include "launcher/files/mounts.h"
 #include "launcher/pty.h"
@@ -64,12 +65,10 @@ static int detach(const struct init *in, struct error *err)
 {
 	const int keep[] = { in->sock, in->status, in->release,
 			     in->plan->pty ? in->plan->pty->sock : -1 };
-	struct sigaction sa = { .sa_handler = SIG_DFL };
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		return error_set(err, errno, "cannot tie the sandbox to its supervisor");
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)sigaction(sig, &sa, NULL);
+	forked_default_signals();
 	if (setsid() < 0)
 		return error_set(err, errno, "cannot start a session");
 	return closefds_except(keep, ARRAY_SIZE(keep), err);

@@ -37,9 +37,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/closefds.h"
 #include "base/fd.h"
 #include "base/xalloc.h"
-#include "launcher/closefds.h"
 #include "launcher/init.h"
 #include "launcher/janitor.h"
 #include "launcher/proof.h"

@@ -23,7 +23,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
-#include "launcher/closefds.h"
+#include "base/forked.h"
 
 #define CHUNK 4096 /* the size of a terminal's buffer in the kernel */
 
@@ -97,23 +97,14 @@ static void run_relay(int sock, const struct termios *saved)
 {
 	static const int ignored[] = { SIGHUP,	SIGINT,	 SIGQUIT, SIGTERM, SIGTSTP,
 				       SIGTTIN, SIGTTOU, SIGPIPE, SIGUSR1, SIGUSR2 };
-	struct sigaction sa = { .sa_handler = SIG_DFL };
-	sigset_t none;
+	const struct sigaction winch = { .sa_handler = on_winch };
 	int master = -1;
 	size_t n = 0;
 	char byte;
 
-	if (closefds_except(&sock, 1, NULL))
+	if (forked_helper(&sock, 1, ignored, ARRAY_SIZE(ignored), NULL))
 		_exit(1);
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)sigaction(sig, &sa, NULL);
-	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
-		(void)signal(ignored[i], SIG_IGN);
-	sa.sa_handler = on_winch;
-	(void)sigaction(SIGWINCH, &sa, NULL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	(void)sigaction(SIGWINCH, &winch, NULL);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (fd_recv(sock, &byte, 1, &master, 1, &n) == 1 && n == 1) {
 		(void)close(sock);

@@ -23,8 +23,8 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/forked.h"
 #include "base/xalloc.h"
-#include "launcher/closefds.h"
 
 #define PROGRAMS_MAX 64 /* at once; as many as questions can be open */
 
@@ -83,13 +83,7 @@ static void run_program(const struct worker *w, int fd, const char *text) __attr
 /* A session of its own, so that it can be ended as a whole. */
 static void run_program(const struct worker *w, int fd, const char *text)
 {
-	struct sigaction sa = { .sa_handler = SIG_DFL };
-	sigset_t none;
-
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)sigaction(sig, &sa, NULL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	forked_fresh_signals();
 	(void)setsid();
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* should the helper be killed */
 	if (dup2(fd, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0)
@@ -200,17 +194,12 @@ static void run_helper(int sock, const struct helper_config *cfg)
 {
 	static const int ignored[] = { SIGINT, SIGQUIT, SIGTSTP, SIGHUP, SIGTERM, SIGPIPE };
 	struct worker w = { .sock = sock, .cfg = cfg };
-	struct sigaction sa = { .sa_handler = SIG_DFL };
+	const struct sigaction child = { .sa_handler = on_child };
 	int null;
 
-	if (closefds_except(&sock, 1, NULL))
+	if (forked_helper(&sock, 1, ignored, ARRAY_SIZE(ignored), NULL))
 		_exit(1);
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)sigaction(sig, &sa, NULL);
-	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
-		(void)signal(ignored[i], SIG_IGN);
-	sa.sa_handler = on_child;
-	(void)sigaction(SIGCHLD, &sa, NULL);
+	(void)sigaction(SIGCHLD, &child, NULL);
 	(void)sigemptyset(&w.mask);
 	(void)sigaddset(&w.mask, SIGCHLD);
 	(void)sigprocmask(SIG_SETMASK, &w.mask, NULL);
@@ -218,7 +207,6 @@ static void run_helper(int sock, const struct helper_config *cfg)
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
 		_exit(1);
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	work(&w);
 	_exit(0);
 }

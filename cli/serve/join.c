@@ -295,12 +295,15 @@ static void run_command(const struct join *j, const sigset_t *mask) __attribute_
 
 static void run_command(const struct join *j, const sigset_t *mask)
 {
+	int code;
+
 	(void)sigprocmask(SIG_SETMASK, mask, NULL);
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)execvpe(j->path, j->options.command, j->env);
+	code = errno;
 	(void)fprintf(stderr, "sbx-net: cannot run %s: %s\n", j->options.command[0],
-		      strerror(errno));
-	_exit(program_exit_code(errno));
+		      strerror(code));
+	_exit(program_exit_code(code));
 }
 
 /* Return: the command's status as a shell gives it, or -1 while it runs. */

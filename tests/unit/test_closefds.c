@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "launcher/closefds.h"
+#include "base/closefds.h"
 
 static bool is_open(int fd)
 {

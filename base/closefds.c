@@ -1,4 +1,4 @@
-#include "launcher/closefds.h"
+#include "base/closefds.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
  * closefds.h - keep a few descriptors and close every other one
  */
-#ifndef LAUNCHER_CLOSEFDS_H
-#define LAUNCHER_CLOSEFDS_H
+#ifndef BASE_CLOSEFDS_H
+#define BASE_CLOSEFDS_H
 
 #include <stddef.h>
 

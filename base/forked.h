@@ -1,0 +1,31 @@
+/*
+ * forked.h - the first acts of a process of ours that was forked
+ *
+ * It has a copy of everything: descriptors of the host's network, handlers of an event loop, what
+ * that loop has blocked.
+ */
+#ifndef BASE_FORKED_H
+#define BASE_FORKED_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+/** forked_default_signals() - give every signal its default disposition; the mask stays. */
+void forked_default_signals(void);
+
+/** forked_fresh_signals() - the same, and none blocked: the state of a fresh login. */
+void forked_fresh_signals(void);
+
+/**
+ * forked_helper() - begin a helper, which stays and runs our code
+ * @keep, @n: its descriptors above 2; every other is closed
+ * @ignored, @nignored: signals that are not for it, such as those of the user's keys
+ *
+ * Signals are as for forked_fresh_signals() otherwise; a handler is set afterwards. It is not
+ * dumpable: nobody looks into it or traces it. Return: 0, or -1 with @err; the helper must end then.
+ */
+int forked_helper(const int *keep, size_t n, const int *ignored, size_t nignored,
+		  struct error *err);
+
+#endif
