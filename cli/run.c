@@ -231,6 +231,8 @@ static int start_launcher(struct run *r, struct error *err)
 	r->startline.unix_sockets = plan.allow_unix_sockets;
 	r->launcher = launcher_start(&plan, r->listeners, &r->nlisteners, err);
 	terminal_started();
+	if (r->launcher)
+		confine_warn_second_names(&plan); /* while pid 1 mounts */
 	return r->launcher ? 0 : -1;
 }
 

@@ -150,7 +150,7 @@ static int walk_lock(struct walk *w, const char *name, const struct stat *st)
 
 	if (!protect_root_of(w->p, at))
 		return 0;
-	if (S_ISREG(st->st_mode) && st->st_nlink > 1 && w->what->must)
+	if (S_ISREG(st->st_mode) && st->st_nlink > 1)
 		return walk_refuse(w, 0, "it has another name (a hard link)");
 	dir = placeholders_open_dir(&w->p->held, w->done[0] ? w->done : "/", canonical);
 	if (dir >= 0 && !w->what->directory)

@@ -16,19 +16,18 @@
  * @path: as it was given; relative to the current directory
  * @content: of the placeholder that is made if it is missing; NULL for a directory
  * @directory: it is a directory, made for good where it is missing, if this user may
- * @must: that it has another name by which it can be changed is an error
  */
 struct heldpath {
 	const char *path;
 	const char *content;
 	bool directory;
-	bool must;
 };
 
 /**
  * heldpath_hold() - lock it, what leads to it, and the place of what is missing
  *
- * What lies outside of the writable roots needs no lock. Return: 0, or -1 with @err.
+ * What lies outside of the writable roots needs no lock; that a file has another name, by which it can
+ * be changed, is an error. Return: 0, or -1 with @err.
  */
 int heldpath_hold(struct protect *p, const struct heldpath *what, struct error *err);
 

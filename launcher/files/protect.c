@@ -40,6 +40,9 @@
 #include "launcher/files/heldpath.h"
 #include "launcher/files/homes.h"
 #include "launcher/files/mountplan.h"
+#include "launcher/files/secondname.h"
+
+#define SECOND_NAMES_DEPTH 4 /* .claude/skills/NAME/scripts */
 
 /* What git and a person's tools run or obey. @content: of the placeholder file; NULL: directory. */
 static const struct name {
@@ -146,12 +149,32 @@ bool protect_covers(const struct protect *p, const char *path)
 	return false;
 }
 
+static int refuse_second_name(const char *path, struct error *err)
+{
+	return error_set(err, 0,
+			 "%s has another name (a hard link), by which the command could change it; "
+			 "replace it by a copy",
+			 path);
+}
+
+/* What is in a directory that is locked by its path. */
+static int check_second_names(int dir, const char *name, const char *path, struct error *err)
+{
+	CLEANUP_CLOSE int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char found[PATH_MAX];
+
+	if (fd < 0 || !secondname_find(fd, path, SECOND_NAMES_DEPTH, found))
+		return 0;
+	return refuse_second_name(found, err);
+}
+
 static int protect_link(struct protect *p, const char *dir, const char *name, struct error *err);
 
 /* Protects @name in the open directory @dir, whose canonical path is @path. */
 static int protect_name(struct protect *p, int dir, const char *path, const char *name,
 			const char *content, struct error *err)
 {
+	CLEANUP_FREE char *below = NULL;
 	struct stat st;
 	int done = placeholders_settle(&p->held, dir, name, content);
 
@@ -168,11 +191,11 @@ static int protect_name(struct protect *p, int dir, const char *path, const char
 	protect_add(p, path, name);
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
+	below = xasprintf("%s/%s", path, name);
 	if (S_ISREG(st.st_mode) && st.st_nlink > 1)
-		return error_set(err, 0,
-				 "%s/%s has another name (a hard link), by which the command could "
-				 "change it; replace it by a copy",
-				 path, name);
+		return refuse_second_name(below, err);
+	if (S_ISDIR(st.st_mode))
+		return check_second_names(dir, name, below, err);
 	return S_ISLNK(st.st_mode) ? protect_link(p, path, name, err) : 0;
 }
 
@@ -227,10 +250,9 @@ static void protect_program(struct protect *p)
 }
 
 /* Protects a path of ours, wherever it leads: see "Files of ours" above. */
-static int protect_own(struct protect *p, const char *path, bool directory, bool must,
-		       struct error *err)
+static int protect_own(struct protect *p, const char *path, bool directory, struct error *err)
 {
-	const struct heldpath what = { .path = path, .directory = directory, .must = must };
+	const struct heldpath what = { .path = path, .directory = directory };
 
 	return heldpath_hold(p, &what, err);
 }
@@ -248,7 +270,7 @@ static int protect_denied(struct protect *p, const char *path, struct error *err
 {
 	if (path[0] != '/')
 		return error_set(err, 0, "--deny-write needs an absolute path: %s", path);
-	return protect_own(p, path, false, false, err);
+	return protect_own(p, path, false, err);
 }
 
 static int protect_link(struct protect *p, const char *dir, const char *name, struct error *err)
@@ -261,7 +283,7 @@ static int protect_link(struct protect *p, const char *dir, const char *name, st
 			"%s is a symbolic link that leads nowhere and cannot be protected; "
 			"remove it",
 			path);
-	return protect_own(p, path, false, false, err);
+	return protect_own(p, path, false, err);
 }
 
 /* What git outside would follow or run must not be left in it by the command. */
@@ -337,8 +359,12 @@ static int protect_obeyed(struct protect *p, const struct gitobeys *g, const cha
 	for (size_t i = 0; i < g->npaths; i++) {
 		const struct gitobeys_path *o = &g->paths[i];
 
-		if (!is_above_root(o->path, root) &&
-		    protect_path(p, o->path, o->file ? "" : NULL, err))
+		if (is_above_root(o->path, root))
+			continue;
+		if (protect_path(p, o->path, o->file ? "" : NULL, err))
+			return -1;
+		if (!o->file && protect_root_of(p, o->path) &&
+		    check_second_names(AT_FDCWD, o->path, o->path, err))
 			return -1;
 	}
 	return 0;
@@ -414,7 +440,7 @@ static int protect_home(struct protect *p, const char *home, struct error *err)
 		const struct home_name *h = &home_names[i];
 		CLEANUP_FREE char *below = xasprintf("%s/%s", path, h->name);
 		int rc = strchr(h->name, '/')
-				 ? protect_own(p, below, true, false, err)
+				 ? protect_own(p, below, true, err)
 				 : protect_name(p, dir, path, h->name, h->content, err);
 
 		if (rc)
@@ -429,7 +455,7 @@ static int protect_our_dirs(struct protect *p, const char *home, struct error *e
 	for (size_t i = 0; i < credentials_own_count(); i++) {
 		CLEANUP_FREE char *dir = credentials_own(i, home);
 
-		if (dir && protect_own(p, dir, true, true, err))
+		if (dir && protect_own(p, dir, true, err))
 			return -1;
 	}
 	return 0;
@@ -445,7 +471,7 @@ static int protect_ours(struct protect *p, const struct launcher_plan *plan,
 		if (protect_our_dirs(p, homes->v[i], err))
 			return -1;
 	for (size_t i = 0; p->nroots > 0 && i < plan->private_paths.n; i++)
-		if (protect_own(p, plan->private_paths.v[i], false, true, err))
+		if (protect_own(p, plan->private_paths.v[i], false, err))
 			return -1;
 	return 0;
 }

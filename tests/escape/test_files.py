@@ -211,6 +211,44 @@ class Files(World):
             self.assertEqual(p.stdout, "x\n")
             os.unlink(self.work + "/.envrc")
 
+    def test_a_second_name_of_a_hook(self):
+        """F-009: the directory of hooks is locked, and a hook has a name outside of it"""
+        for uid in users():
+            self.fill(uid)
+            mark = self.outside + "/mark"
+            hook = ".git/hooks/post-checkout"
+            write = "printf '#!/bin/sh\\ntouch %s\\n' > second" % mark
+            self.run_as(uid, ["sh", "-c", "git init -q . && printf '#!/bin/sh\\n' > %s && chmod 755 %s"
+                              % (hook, hook)])
+            os.link(os.path.join(self.work, hook), self.work + "/second")
+            for bare in (False, True):
+                p = self.run_as(uid, ["sh", "-c", write] if bare else self.inside(["sh", "-c", write]),
+                                capture_output=True)
+                self.assertEqual(p.returncode, 0 if bare else 125, p.stderr)
+                self.assertEqual(hook in p.stderr, not bare)
+                self.run_as(uid, ["git", "checkout", "-q", "-b", "b%d" % bare])
+                self.run_as(uid, [os.path.join(self.work, hook)])
+                self.assertEqual(os.path.exists(mark), bare)
+            os.unlink(mark)
+            os.unlink(self.work + "/second")
+            p = self.run_as(uid, self.inside(["cat", hook]), capture_output=True)
+            self.assertEqual(p.returncode, 0, p.stderr)
+            shutil.rmtree(self.work + "/.git")
+
+    def test_a_second_name_of_a_credential_is_told(self):
+        """F-015: it cannot be hidden, since nobody knows where it is"""
+        for uid in users():
+            for name in (".netrc", ".ssh/id_rsa"):
+                self.fill(uid)
+                path, second = os.path.join(self.home, name), self.outside + "/second"
+                self.assertEqual(self.run_as(uid, self.inside(["cat", path]), capture_output=True).stderr
+                                 .replace("cat: ", "").count("another name"), 0)
+                os.link(path, second)
+                p = self.run_as(uid, self.inside(["cat", second]), capture_output=True)
+                self.assertEqual(p.stdout, "canary\n")
+                self.assertIn(path + " has another name", p.stderr)
+                os.unlink(second)
+
     def test_links_of_an_earlier_run_lead_nowhere(self):
         """F-013: what we write ourselves, where a command has left a link"""
         options = ("--audit", "{}/log.jsonl"), ("--learn", "{}/learnt.json"), ("--report", "json:{}/r")

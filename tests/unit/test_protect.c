@@ -553,6 +553,48 @@ static void test_a_hard_link_stops_the_start(void **state)
 	assert_int_equal(unlink(".envrc"), 0);
 }
 
+/* A start that is refused for @name's second name, and none when it is gone. */
+static void check_second_name(const char *name, const char *deny)
+{
+	struct launcher_plan plan = workspace();
+	struct protect p;
+	struct error err;
+
+	plan.deny_write = (struct path_list){ .v = &deny, .n = deny ? 1 : 0 };
+	assert_int_equal(link(name, "other"), 0);
+	assert_int_equal(protect_prepare(&plan, NULL, &p, &err), -1);
+	assert_non_null(strstr(err.msg, deny ? deny : name));
+	assert_non_null(strstr(err.msg, "another name (a hard link)"));
+	assert_int_equal(unlink("other"), 0);
+	assert_int_equal(protect_prepare(&plan, NULL, &p, &err), 0);
+	finish(&p);
+}
+
+static void test_a_hard_link_below_what_is_locked_stops_the_start(void **state)
+{
+	CLEANUP_FREE char *denied = xasprintf("%s/denied", top);
+	struct protect p;
+
+	(void)state;
+	assert_int_equal(
+		system("mkdir -p .git/hooks .githooks .vscode .claude/a/b && echo x > .git/hooks/x "
+		       "&& cp .git/hooks/x .git/hooks/x.sample && echo x > .vscode/tasks.json && "
+		       "echo x > .claude/a/b/c && echo x > .githooks/y && echo x > denied && echo "
+		       "x > inc"),
+		0);
+	write_file(".git/config", "[core]\nhooksPath = .githooks\n[include]\npath = ../inc\n");
+	check_second_name(".git/hooks/x", NULL);
+	check_second_name(".vscode/tasks.json", NULL);
+	check_second_name(".claude/a/b/c", NULL);
+	check_second_name(".githooks/y", NULL);
+	check_second_name("inc", NULL);
+	check_second_name("denied", denied);
+	assert_int_equal(link(".git/hooks/x.sample", "other"), 0);
+	prepare(&p);
+	finish(&p);
+	assert_int_equal(system("rm -r .git .githooks .vscode .claude denied inc other"), 0);
+}
+
 static int enter_top(void **state)
 {
 	static char dir[] = "/tmp/sbx-net-protect-XXXXXX";
@@ -595,6 +637,7 @@ int main(void)
 		cmocka_unit_test(test_what_cannot_be_told_is_locked_whole),
 		cmocka_unit_test(test_links_out_of_the_root_are_not_followed),
 		cmocka_unit_test(test_a_hard_link_stops_the_start),
+		cmocka_unit_test(test_a_hard_link_below_what_is_locked_stops_the_start),
 	};
 
 	return cmocka_run_group_tests(tests, enter_top, leave_top);
