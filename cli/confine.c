@@ -28,6 +28,7 @@
 #include "cli/selfpath.h"
 #include "cli/statedir.h"
 #include "launcher/files/credentials.h"
+#include "launcher/files/grantpath.h"
 #include "launcher/files/homes.h"
 #include "launcher/files/secondname.h"
 #include "launcher/files/workdir.h"
@@ -214,7 +215,35 @@ static bool unix_sockets(const struct run_options *o, struct layers *layers)
 	       layers_flag(layers, SETTINGS_ALL_UNIX_SOCKETS) == SETTINGS_YES;
 }
 
-static int check_workdir(const struct launcher_plan *plan, struct error *err)
+static int check_grant(const char *what, const char *path, bool writable, struct error *err)
+{
+	const struct grantpath g = {
+		.what = what, .path = path, .home = statedir_home(), .writable = writable
+	};
+
+	return grantpath_check(&g, err);
+}
+
+static int check_grants(const char *what, const struct path_list *list, bool writable,
+			struct error *err)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (check_grant(what, list->v[i], writable, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* -C as it was typed; where one is already, one has seen. */
+static int check_typed(const char *chdir, struct error *err)
+{
+	CLEANUP_FREE char *path = chdir ? absolute(chdir, err) : NULL;
+
+	if (!chdir)
+		return 0;
+	return path ? check_grant("-C", path, true, err) : -1;
+}
+
+static int check_workdir(const struct launcher_plan *plan, const char *chdir, struct error *err)
 {
 	CLEANUP_FREE char *program = selfpath();
 	struct homes homes;
@@ -222,6 +251,8 @@ static int check_workdir(const struct launcher_plan *plan, struct error *err)
 
 	if (plan->fs != FS_WORKSPACE)
 		return 0;
+	if (check_typed(chdir, err) < 0)
+		return -1;
 	homes_find(&homes);
 	for (size_t i = 0; rc == 0 && i < homes.n; i++) {
 		const struct workdir_context context = { .home = homes.v[i], .program = program };
@@ -269,13 +300,17 @@ int confine_plan(struct confine *c, const struct run_options *o, struct layers *
 {
 	out->fs = confine_mode(o, layers);
 	out->allow_unix_sockets = unix_sockets(o, layers);
-	if (check_workdir(out, err) < 0)
+	if (check_workdir(out, o->chdir, err) < 0)
 		return -1;
 	if (add_paths(c, &o->read, layers, SETTINGS_ALLOW_READ, &out->read, err) < 0 ||
 	    add_paths(c, &o->write, layers, SETTINGS_ALLOW_WRITE, &out->write, err) < 0 ||
 	    add_paths(c, &o->exec, layers, SETTINGS_ALLOW_EXEC, &out->exec, err) < 0 ||
 	    add_paths(c, &o->deny_read, layers, SETTINGS_DENY_READ, &out->deny_read, err) < 0 ||
 	    add_paths(c, &o->deny_write, layers, SETTINGS_DENY_WRITE, &out->deny_write, err) < 0)
+		return -1;
+	if (out->fs != FS_OFF && (check_grants("--read", &out->read, false, err) < 0 ||
+				  check_grants("--write", &out->write, true, err) < 0 ||
+				  check_grants("--exec", &out->exec, false, err) < 0))
 		return -1;
 	warn_of_hidden(&out->read, &out->deny_read);
 	return add_private(c, o, files, nfiles, out, err);

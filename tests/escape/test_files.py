@@ -249,6 +249,49 @@ class Files(World):
                 self.assertIn(path + " has another name", p.stderr)
                 os.unlink(second)
 
+    def test_grants_through_a_link_of_an_earlier_run(self):
+        """F-014: the next run is granted what the link leads to, if nobody looks"""
+        for uid in users():
+            self.fill(uid)
+            target, file = self.home + "/.config/autostart", self.home + "/.config/autostart/x"
+            self.run_as(uid, ["rm", "-rf", file, "sub"])
+            # the earlier run
+            self.assertEqual(self.run_as(uid, self.inside(["ln", "-s", target, "sub"])).returncode, 0)
+            typed = self.work + "/sub"
+            for argv in (self.inside(["touch", file], "--write", typed),
+                         self.inside(["touch", file], "--write", "sub"),
+                         self.inside(["touch", file], "-C", typed),
+                         self.inside(["cat", self.home + "/.netrc"], "--read", typed),
+                         self.inside(["touch", file], "--fs", "strict", "--write", typed)):
+                p = self.run_as(uid, argv, capture_output=True)
+                self.assertEqual((p.returncode, p.stdout), (125, ""), argv)
+                self.assertIn("%s is a link" % typed, p.stderr)
+                self.assertFalse(os.path.exists(file))
+            # what the message says to type, if it is meant; and the same name when it is no link
+            p = self.run_as(uid, self.inside(["touch", file], "--write", target), capture_output=True)
+            self.assertEqual((p.returncode, os.path.exists(file)), (0, True), p.stderr)
+            os.unlink(typed)
+            os.mkdir(typed)
+            os.chown(typed, uid, uid)
+            p = self.run_as(uid, self.inside(["touch", "y"], "-C", typed), capture_output=True)
+            self.assertEqual((p.returncode, os.listdir(typed)), (0, ["y"]), p.stderr)
+            shutil.rmtree(typed)
+
+    def test_grants_through_links_of_the_users_own(self):
+        """Those that no command can have made: right in the home directory, or the administrator's"""
+        for uid in users():
+            self.fill(uid)
+            away = self.outside + "/away"
+            self.run_as(uid, ["rm", "-rf", away, self.home + "/src"])
+            self.run_as(uid, ["mkdir", away])
+            self.run_as(uid, ["ln", "-s", away, self.home + "/src"])
+            for argv in (self.inside(["touch", away + "/x"], "--write", "~/src"),
+                         self.inside(["touch", away + "/x"], "-C", self.home + "/src"),
+                         self.inside(["touch", away + "/x"], "--read", "/var/run", "-C", away)):
+                p = self.run_as(uid, argv, capture_output=True)
+                self.assertEqual((p.returncode, os.listdir(away)), (0, ["x"]), p.stderr)
+                os.unlink(away + "/x")
+
     def test_links_of_an_earlier_run_lead_nowhere(self):
         """F-013: what we write ourselves, where a command has left a link"""
         options = ("--audit", "{}/log.jsonl"), ("--learn", "{}/learnt.json"), ("--report", "json:{}/r")

@@ -270,13 +270,17 @@ class Repository(ManagedCase):
         self.assertEqual(self.status("good.example", "-C", moved), "not-listed")
 
     def test_grants_of_a_repository_stop_at_what_is_denied_above(self):
-        """Also by a link in the repository that leads there."""
+        """Also by a link that leads there; one in the repository itself leads nowhere."""
         there = self.own_dir("forbidden")
-        link = os.path.join(self.w.ws, "way-in")
-        os.symlink(there, link)
-        self.addCleanup(os.unlink, link)
+        link, own = os.path.join(self.w.home, "way-in"), os.path.join(self.w.ws, "way-in")
+        for name in (link, own):
+            os.symlink(there, name)
+            self.addCleanup(os.unlink, name)
         self.put(os.path.join(there, "secret"), "s", self.w.uid)
-        self.project({"filesystem": {"allowWrite": [there, "way-in"], "allowRead": ["way-in"]}})
+        self.project({"filesystem": {"allowWrite": [there, "way-in"]}})
+        self.assertFalse(self.writes(there, "--trust-project"))
+        self.clean()
+        self.project({"filesystem": {"allowWrite": [there, link], "allowRead": [link]}})
         self.assertTrue(self.writes(there, "--trust-project"))  # the twin
         for put in (self.user, self.managed):
             with self.subTest(put.__name__):
@@ -285,7 +289,7 @@ class Repository(ManagedCase):
                 done = self.sbx(["--trust-project"], ["cat", link + "/secret"])
                 self.assertNotEqual(done.stdout, "s")
                 self.clean()
-                self.project({"filesystem": {"allowWrite": [there, "way-in"]}})
+                self.project({"filesystem": {"allowWrite": [there, link]}})
 
 
 class Files(ManagedCase):
