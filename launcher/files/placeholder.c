@@ -173,17 +173,22 @@ static int open_dir(const char *path, char canonical[static PATH_MAX])
 	return take_fd(&fd);
 }
 
-/* The descriptor that is kept of a directory: two would bar each other's exclusive lock. */
-static int kept_dir(const struct placeholders *h, int place)
+/*
+ * The descriptor that is kept of a directory, or -1: two would bar each other's exclusive lock, so
+ * not to know is a failure. Return: 0, or -1 with errno.
+ */
+static int find_kept(const struct placeholders *h, int place, int *kept)
 {
 	struct stat a, b;
 
-	if (h->ndirs == 0 || fstat(place, &a) < 0)
-		return -1;
-	for (size_t i = 0; i < h->ndirs; i++)
-		if (fstat(h->dirs[i], &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-			return h->dirs[i];
-	return -1;
+	*kept = -1;
+	for (size_t i = 0; i < h->ndirs && *kept < 0; i++) {
+		if (fstat(place, &a) < 0 || fstat(h->dirs[i], &b) < 0)
+			return -1;
+		if (a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+			*kept = h->dirs[i];
+	}
+	return 0;
 }
 
 int placeholders_open_dir(struct placeholders *h, const char *path, char canonical[static PATH_MAX])
@@ -193,9 +198,8 @@ int placeholders_open_dir(struct placeholders *h, const char *path, char canonic
 	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
 	int kept;
 
-	if (place < 0)
+	if (place < 0 || find_kept(h, place, &kept) < 0)
 		return -1;
-	kept = kept_dir(h, place);
 	if (kept >= 0)
 		return kept;
 	fd = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
