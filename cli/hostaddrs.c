@@ -40,7 +40,11 @@ struct hostaddrs *hostaddrs_new(struct event_base *base, struct error *err)
 		return NULL;
 	}
 	(void)event_assign(&h->ev, base, h->watch, EV_READ | EV_PERSIST, changed_cb, h);
-	(void)event_add(&h->ev, NULL);
+	if (event_add(&h->ev, NULL) < 0) {
+		(void)error_set(err, errno, "cannot watch our own addresses");
+		hostaddrs_free(h);
+		return NULL;
+	}
 	return h;
 }
 

@@ -156,8 +156,9 @@ static void dial_inside(struct pending *q, int fd)
 	q->state = CONNECTING;
 	q->error = connect(fd, (struct sockaddr *)&sa, len) < 0 && errno != EINPROGRESS ? errno : 0;
 	(void)event_assign(&q->ev, q->p->base, fd, EV_WRITE, connected_cb, q);
-	(void)event_add(&q->ev, NULL);
-	if (q->error)
+	if (event_add(&q->ev, NULL) < 0)
+		give_up(q);
+	else if (q->error)
 		event_active(&q->ev, EV_WRITE, 1);
 }
 
@@ -225,7 +226,8 @@ static void again_cb(evutil_socket_t fd, short what, void *arg)
 	struct door *d = arg;
 
 	(void)fd, (void)what;
-	(void)event_add(&d->ev, NULL);
+	if (event_add(&d->ev, NULL) < 0)
+		door_pause(d); /* later, or nobody would ever be heard again */
 }
 
 static void door_cb(evutil_socket_t sock, short what, void *arg)

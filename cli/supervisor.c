@@ -197,11 +197,13 @@ static int watch_hangup(struct supervisor *s)
 		return error_set(s->err, errno, "cannot watch for signals");
 	(void)event_assign(&s->hangup, s->cfg->base, s->hangup_fd, EV_READ | EV_PERSIST, hangup_cb,
 			   s);
-	(void)event_add(&s->hangup, NULL);
+	if (event_add(&s->hangup, NULL) < 0)
+		return error_set(s->err, errno, "cannot watch for signals");
 	return 0;
 }
 
-static void watch(struct supervisor *s)
+/* What is not watched is never heard of: the run would not end, or a signal would end us alone. */
+static int watch(struct supervisor *s)
 {
 	const struct supervisor_config *cfg = s->cfg;
 	struct timeval timeout = { .tv_sec = (time_t)cfg->timeout };
@@ -212,14 +214,15 @@ static void watch(struct supervisor *s)
 			   EV_READ | EV_PERSIST, pidfd_cb, s);
 	(void)event_assign(&s->timer, cfg->base, -1, 0, timer_cb, s);
 	(void)event_assign(&s->drain, cfg->base, -1, 0, drain_cb, s);
-	(void)event_add(&s->status, NULL);
-	(void)event_add(&s->pidfd, NULL);
-	if (cfg->timeout)
-		(void)event_add(&s->timer, &timeout);
-	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
 		(void)evsignal_assign(&s->signal[i], cfg->base, forwarded[i], signal_cb, s);
-		(void)event_add(&s->signal[i], NULL);
-	}
+	if (event_add(&s->status, NULL) < 0 || event_add(&s->pidfd, NULL) < 0 ||
+	    (cfg->timeout && event_add(&s->timer, &timeout) < 0))
+		return error_set(s->err, errno, "cannot watch the sandbox");
+	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
+		if (event_add(&s->signal[i], NULL) < 0)
+			return error_set(s->err, errno, "cannot watch for signals");
+	return watch_hangup(s);
 }
 
 static void unwatch(struct supervisor *s)
@@ -228,10 +231,10 @@ static void unwatch(struct supervisor *s)
 	(void)event_del(&s->pidfd);
 	(void)event_del(&s->timer);
 	(void)event_del(&s->drain);
-	if (s->hangup_fd >= 0) {
+	if (event_initialized(&s->hangup))
 		(void)event_del(&s->hangup);
+	if (s->hangup_fd >= 0)
 		(void)close(s->hangup_fd);
-	}
 	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
 		(void)event_del(&s->signal[i]);
 }
@@ -242,8 +245,7 @@ int supervisor_run(const struct supervisor_config *cfg, struct error *err)
 		.cfg = cfg, .err = err, .exit_code = LAUNCHER_EXIT_SETUP, .hangup_fd = -1
 	};
 
-	watch(&s);
-	if (watch_hangup(&s) < 0) {
+	if (watch(&s) < 0) {
 		s.failed = true;
 	} else if (event_base_dispatch(cfg->base) < 0) {
 		s.failed = true;

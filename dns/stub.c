@@ -138,7 +138,7 @@ static void conn_close(struct stub_conn *c)
 	free(c);
 }
 
-/* Watch for what the connection can use next; each watch begins a new idle time. */
+/* Watch for what the connection can use next, or close it; each watch begins a new idle time. */
 static void conn_watch(struct stub_conn *c)
 {
 	struct timeval idle = { .tv_sec = STUB_TCP_IDLE_MS / 1000 };
@@ -148,7 +148,8 @@ static void conn_watch(struct stub_conn *c)
 	(void)event_del(c->writable);
 	if ((c->stub->paused || c->wait) && !writing)
 		return; /* resume_cb() or wait_cb() comes back to it */
-	(void)event_add(writing ? c->writable : c->readable, &idle);
+	if (event_add(writing ? c->writable : c->readable, &idle) < 0)
+		conn_close(c);
 }
 
 static void pause_reading(struct stub *s)
@@ -453,8 +454,12 @@ static void resume_cb(evutil_socket_t fd, short what, void *arg)
 	s->paused = false;
 	s->tokens = s->slice_tokens;
 	s->slice_ms = now_ms();
-	LIST_FOREACH (sock, &s->socks, link)
-		(void)event_add(sock->event, NULL);
+	LIST_FOREACH (sock, &s->socks, link) {
+		if (event_add(sock->event, NULL) < 0) {
+			pause_reading(s); /* once more later */
+			break;
+		}
+	}
 	for (c = TAILQ_FIRST(&s->conns); c; c = next) {
 		next = TAILQ_NEXT(c, link);
 		if (conn_pump(c))
@@ -531,8 +536,12 @@ static int add_sock(struct stub *s, int fd, event_callback_fn cb, struct error *
 	if (!sock->event)
 		die("out of memory");
 	LIST_INSERT_HEAD(&s->socks, sock, link);
-	if (!s->paused)
-		(void)event_add(sock->event, NULL);
+	if (!s->paused && event_add(sock->event, NULL) < 0) {
+		(void)error_set(err, errno, "cannot watch a DNS socket");
+		sock->fd = -1; /* stays the caller's */
+		sock_close(sock);
+		return -1;
+	}
 	return 0;
 }
 

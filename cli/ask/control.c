@@ -520,7 +520,11 @@ int control_new(struct asker *out, struct asking *asking, struct event_base *bas
 	control->owner = getpid();
 	LIST_INIT(&control->clients);
 	(void)event_assign(&control->accept, base, fd, EV_READ | EV_PERSIST, accept_cb, control);
-	(void)event_add(&control->accept, NULL);
+	if (event_add(&control->accept, NULL) < 0) {
+		(void)error_set(err, errno, "cannot watch the control socket");
+		control_free(control);
+		return -1;
+	}
 	*out = (struct asker){ .ops = &control_ops, .self = control };
 	return 0;
 }

@@ -260,7 +260,11 @@ struct helper *helper_start(struct event_base *base, const struct helper_config 
 	if (!base)
 		return h;
 	(void)event_assign(&h->event, base, h->sock, EV_READ | EV_PERSIST, readable, h);
-	(void)event_add(&h->event, NULL);
+	if (event_add(&h->event, NULL) < 0) {
+		(void)error_set(err, errno, "cannot watch the asking helper");
+		helper_free(h);
+		return NULL;
+	}
 	return h;
 }
 

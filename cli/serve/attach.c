@@ -436,7 +436,8 @@ static void again_cb(evutil_socket_t fd, short what, void *arg)
 	struct door *d = arg;
 
 	(void)fd, (void)what;
-	(void)event_add(&d->ev, NULL);
+	if (event_add(&d->ev, NULL) < 0)
+		door_pause(d); /* later, or nobody would ever be heard again */
 }
 
 static void door_cb(evutil_socket_t sock, short what, void *arg)

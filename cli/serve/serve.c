@@ -129,7 +129,7 @@ static void term_cb(evutil_socket_t sig, short what, void *arg)
 	drain_cb(-1, 0, s);
 }
 
-static void watch_signals(struct serve *s)
+static int watch_signals(struct serve *s, struct error *err)
 {
 	struct event_base *base = s->outside.base;
 
@@ -137,10 +137,11 @@ static void watch_signals(struct serve *s)
 	(void)evsignal_assign(&s->intr, base, SIGINT, term_cb, s);
 	(void)evsignal_assign(&s->hup, base, SIGHUP, hup_cb, s);
 	(void)event_assign(&s->drain, base, -1, 0, drain_cb, s);
-	(void)event_add(&s->term, NULL);
-	(void)event_add(&s->intr, NULL);
-	(void)event_add(&s->hup, NULL);
 	s->watching = true;
+	if (event_add(&s->term, NULL) < 0 || event_add(&s->intr, NULL) < 0 ||
+	    event_add(&s->hup, NULL) < 0)
+		return error_set(err, errno, "cannot watch for signals");
+	return 0;
 }
 
 /* ---- setting up */
@@ -221,8 +222,7 @@ static int prepare(struct serve *s, struct error *err)
 	s->attach = attach_new(&(struct attach_config){
 		.outside = &s->outside, .options = &s->options, .cwd = s->cwd, .base = s->gate });
 	/* Whoever finds the sockets may end us at once; the loop hears of it when it starts. */
-	watch_signals(s);
-	if (open_sockets(s, err) < 0)
+	if (watch_signals(s, err) < 0 || open_sockets(s, err) < 0)
 		return -1;
 	files = gate_files(s->gate, &n);
 	s->reload = reload_new(s->outside.base, files, n, &s->since, reload_all, s);
