@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """Whatever fails while the sandbox is made: nothing runs, or it runs in all of it. L-014, L-019.
 
-A plain run is traced; then each of its calls, in each of our processes, is made to fail in a run of
-its own: the first and the last time that a process makes it, as a plain user and with no options;
-then the same as root and with options, every other time and errno, in an order of chance, as long
-as there is time: SBX_FAULT_SECONDS, 60 unless set; 0 is no bound.
+A plain run is traced; then every place in our program that makes a call, in each of our processes,
+has it fail in a run of its own: the first time that it gets there, as a plain user and with no
+options; then the same as root and with options, where they get to other places; then every other
+time and errno, in an order of chance, as long as there is time: SBX_FAULT_SECONDS, 60 unless set;
+0 is no bound.
 """
 import os
 import random
@@ -56,36 +57,35 @@ class Fault(World):
             return self.run_as(uid, argv, capture_output=True, pass_fds=[leak.fileno()])
 
     def calls(self, uid, plan):
-        """Every call of a run up to the command's execve, as {(role, call): how often}."""
-        p = self.faultrun(uid, ["list"], plan)
+        """Every call of a run up to the command's execve, as (role, call, n, site)."""
+        p = self.faultrun(uid, ["sites"], plan)
         self.assertEqual((p.stdout, p.returncode), ("OK\n", 0), p.stderr)
         with open(self.log) as f:
             lines = [tuple(line.split()) for line in f]
         # What the dynamic loader does ends with taking its cache away.
-        begin = lines.index(("supervisor", "munmap")) + 1
-        end = max(i for i, (role, _) in enumerate(lines) if role == "command") + 1
-        loader, seen = {}, {}
-        for i, key in enumerate(lines[:end]):
-            seen[key] = seen.get(key, 0) + 1
-            if i < begin:
-                loader[key] = seen[key]
-        return {key: (loader.get(key, 0) + 1, n) for key, n in seen.items()
-                if n > loader.get(key, 0) and key[1] not in INFALLIBLE}
+        begin = next(i for i, x in enumerate(lines) if x[:2] == ("supervisor", "munmap")) + 1
+        end = max(i for i, (role, *_) in enumerate(lines) if role == "command") + 1
+        calls, seen = [], {}
+        for i, (role, call, site) in enumerate(lines[:end]):
+            n = seen[role, call] = seen.get((role, call), 0) + 1
+            if i >= begin and call not in INFALLIBLE:
+                calls.append((role, call, n, site))
+        return calls
 
     @staticmethod
-    def order(calls, rng):
-        """The first and the last of each call, then all others, in an order that chance decides."""
-        first, rest = [], []
-        for (role, call), (low, high) in calls.items():
-            for n in range(low, high + 1):
-                for error in ERRORS:
-                    plain = n in (low, high) and error == "EPERM"
-                    (first if plain else rest).append((role, call, n, error))
-        rng.shuffle(rest)
-        return first, rest
+    def order(calls, known):
+        """EPERM at the first call of each place that is not known; other errors there; the rest."""
+        first, second, rest = [], [], []
+        for role, call, n, site in calls:
+            new = (role, call, site) not in known
+            known.add((role, call, site))
+            for error in ERRORS:
+                wait = first if new and error == "EPERM" else second if new else rest
+                wait.append((role, call, n, error, site))
+        return first, second, rest
 
     def judge(self, uid, plan, fault):
-        role, call, n, error = fault
+        role, call, n, error, _ = fault
         p = self.faultrun(uid, ["error", role, call, str(n), str(ERRORS[error])], plan)
         with open(self.log) as f:
             hit = f.read() == "hit\n"
@@ -120,30 +120,31 @@ class Fault(World):
     def test_whatever_fails(self):
         rng = random.Random(int(os.environ.get("SBX_FAULT_SEED", "1")))
         end = time.monotonic() + SECONDS if SECONDS else None
-        soon, later = [], []
-        for uid in users():
+        known, later = set(), ([], [])
+        for uid in reversed(users()):
             self.fill(uid)
             for plan in PLANS:
-                first, rest = self.order(self.calls(uid, plan), rng)
-                later += [(uid, plan, fault) for fault in rest]
-                if plan is not PLANS[0] or uid != users()[-1]:
-                    soon += [(uid, plan, fault) for fault in first]
-                    continue
+                first, *others = self.order(self.calls(uid, plan), known)
                 hits = self.inject(uid, plan, first)
-                print("%d of %d calls failed, first and last" % (hits, len(first)))
-                self.assertGreater(hits, len(first) * 0.95)
-        rng.shuffle(soon)
-        rng.shuffle(later)
-        later = soon + later
+                print("%d of %d new places failed, uid %d, %s" % (hits, len(first), uid, plan))
+                self.assertGreaterEqual(hits, len(first) * 0.95)
+                for wait, faults in zip(later, others):
+                    wait += [(uid, plan, fault) for fault in faults]
+        for wait in later:
+            rng.shuffle(wait)
+            self.until(end, wait)
+
+    def until(self, end, faults):
+        """As many as there is time for."""
         hits, uid = 0, None
-        for who, plan, fault in later:
+        for who, plan, fault in faults:
             if end and time.monotonic() > end:
                 break
             if who != uid:
                 self.fill(who)
                 uid = who
             hits += self.inject(who, plan, [fault])
-        print("%d of %d others" % (hits, len(later)))
+        print("%d of %d others" % (hits, len(faults)))
 
     def test_bare_nothing_is_whole(self):
         """The control: outside, every sample says that something is missing."""

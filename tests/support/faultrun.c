@@ -2,6 +2,7 @@
  * faultrun.c - run sbx-net, and make one of its system calls fail or kill one of its processes there
  *
  *   faultrun LOG list -- PROGRAM...                         write every call to LOG: "ROLE CALL"
+ *   faultrun LOG sites -- PROGRAM...                        the same with where: "ROLE CALL SITE"
  *   faultrun LOG error ROLE CALL N ERRNO -- PROGRAM...      the Nth CALL of ROLE answers ERRNO
  *   faultrun LOG kill VICTIM ROLE N -- PROGRAM...           at the Nth call of ROLE, VICTIM dies
  *
@@ -13,6 +14,10 @@
  * let go at its execve: what runs inside is never traced, so that it sees its sandbox as it is.
  * Ordinals count within a role, over all its processes. A preloaded filter cannot do that: it
  * cannot count, and every process inherits it.
+ *
+ * A site is the place in PROGRAM's own text that a call returns to: the first word up the stack
+ * that points there, less where the text begins; 0 if there is none. To read the stack of those
+ * that would be dumpable no more, "sites" lets them stay so.
  */
 #include <elf.h>
 #include <errno.h>
@@ -23,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -32,6 +38,7 @@
 #include <unistd.h>
 
 #define TRACEES_MAX 64
+#define STACK_WORDS 1024 /* that are looked through for a site */
 #define OPTIONS                                                                                   \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | \
 	 PTRACE_O_TRACEEXEC)
@@ -49,15 +56,18 @@ enum role {
 static const char *const role_name[] = { "unknown", "supervisor", "helper",
 					 "init",    "command",	  "other" };
 
-/** struct tracee - @flags: of the clone that it is in; @failing: its call is the one to fail */
+/**
+ * struct tracee - @flags: of the clone that it is in; @failing: its call is the one to fail;
+ * @skipped: its call is not made and seems to work
+ */
 struct tracee {
 	pid_t pid;
 	enum role role;
 	unsigned long flags;
-	bool stopped, failing;
+	bool stopped, failing, skipped;
 };
 
-enum mode { MODE_LIST, MODE_ERROR, MODE_KILL };
+enum mode { MODE_LIST, MODE_SITES, MODE_ERROR, MODE_KILL };
 
 static struct {
 	enum mode mode;
@@ -69,6 +79,7 @@ static struct {
 	size_t ntracees;
 	pid_t main;
 	int status;
+	unsigned long text, text_end; /* of PROGRAM in memory */
 } run;
 
 static const struct {
@@ -177,14 +188,69 @@ static void kill_victim(void)
 			(void)fprintf(run.log, "hit\n");
 }
 
-/* One call begins. */
-static void enter(struct tracee *t, long nr, unsigned long first)
+/* Where the text of PROGRAM lies, once it has begun. Its children are copies. */
+static void find_text(pid_t pid)
 {
+	char path[64], exe[4096], line[4096 + 256];
+	unsigned long begin, end;
+	ssize_t n;
+	FILE *maps;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	n = readlink(path, exe, sizeof(exe) - 1);
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	if (n <= 0 || !maps)
+		fail(path);
+	exe[n] = '\0';
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx r-x", &begin, &end) == 2 && strstr(line, " r-xp ") &&
+		    strstr(line, exe)) {
+			run.text = begin;
+			run.text_end = end;
+		}
+	(void)fclose(maps);
+}
+
+static unsigned long site(pid_t pid, unsigned long stack)
+{
+	for (size_t i = 0; i < STACK_WORDS; i++) {
+		unsigned long word;
+
+		errno = 0;
+		word = (unsigned long)ptrace(PTRACE_PEEKDATA, pid, stack + i * sizeof(word), 0);
+		if (errno)
+			return 0;
+		if (word > run.text && word < run.text_end)
+			return word - run.text;
+	}
+	return 0;
+}
+
+static void note(struct tracee *t, const struct __ptrace_syscall_info *info)
+{
+	long nr = (long)info->entry.nr;
+
+	(void)fprintf(run.log, "%s %s", role_name[t->role], call_name(nr));
+	if (run.mode == MODE_SITES)
+		(void)fprintf(run.log, " %lx", site(t->pid, (unsigned long)info->stack_pointer));
+	(void)fputc('\n', run.log);
+	if (run.mode == MODE_SITES && nr == SYS_prctl && info->entry.args[0] == PR_SET_DUMPABLE &&
+	    info->entry.args[1] == 0) {
+		skip_call(t->pid);
+		t->skipped = true;
+	}
+}
+
+/* One call begins. */
+static void enter(struct tracee *t, const struct __ptrace_syscall_info *info)
+{
+	long nr = (long)info->entry.nr;
 	bool counts = run.mode == MODE_KILL || nr == run.nr;
 
-	t->flags = nr == SYS_clone ? first : 0;
-	if (run.mode == MODE_LIST) {
-		(void)fprintf(run.log, "%s %s\n", role_name[t->role], call_name(nr));
+	t->flags = nr == SYS_clone ? (unsigned long)info->entry.args[0] : 0;
+	if (run.mode == MODE_LIST || run.mode == MODE_SITES) {
+		note(t, info);
 		return;
 	}
 	if (t->role != run.role || !counts || --run.n != 0)
@@ -205,7 +271,11 @@ static void at_call(struct tracee *t)
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, t->pid, sizeof(info), &info) <= 0)
 		return;
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
-		enter(t, (long)info.entry.nr, (unsigned long)info.entry.args[0]);
+		enter(t, &info);
+	if (info.op == PTRACE_SYSCALL_INFO_EXIT && t->skipped) {
+		set_result(t->pid, 0);
+		t->skipped = false;
+	}
 	if (info.op == PTRACE_SYSCALL_INFO_EXIT && t->failing) {
 		set_result(t->pid, -run.code);
 		t->failing = false;
@@ -247,6 +317,8 @@ static void at_stop(pid_t pid, int status)
 		forget(pid);
 		return;
 	}
+	if (event == PTRACE_EVENT_EXEC && run.mode == MODE_SITES && pid == run.main)
+		find_text(pid);
 	if (sig == (SIGTRAP | 0x80))
 		at_call(t);
 	if (t->role == ROLE_UNKNOWN)
@@ -297,8 +369,8 @@ static void start(char *const argv[])
 /* Return: where PROGRAM's own words begin. */
 static int parse(int argc, char *argv[])
 {
-	if (argc > 4 && strcmp(argv[2], "list") == 0) {
-		run.mode = MODE_LIST;
+	if (argc > 4 && (strcmp(argv[2], "list") == 0 || strcmp(argv[2], "sites") == 0)) {
+		run.mode = argv[2][0] == 'l' ? MODE_LIST : MODE_SITES;
 		return 4;
 	}
 	if (argc > 8 && strcmp(argv[2], "error") == 0) {
