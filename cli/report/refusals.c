@@ -12,6 +12,7 @@
 #define SLOTS	    (REFUSALS_MAX * 2)
 #define LINES_MAX   40 /* lines as it happens; what comes later is told at the end */
 #define SUMMARY_MAX 12 /* targets at the end */
+#define NO_TARGET   "no valid target"
 
 /* One host:port and reason, or what was said in the place of a host. */
 struct entry {
@@ -139,7 +140,7 @@ static const char *target_text(const struct entry *e, char out[TARGET_TEXT_MAX])
 {
 	if (e->said)
 		return e->said;
-	return e->target.host.len ? target_format(&e->target, out) : "no valid target";
+	return e->target.host.len ? target_format(&e->target, out) : NO_TARGET;
 }
 
 /* Most often refused first; then in the order of first sight. */
@@ -220,18 +221,21 @@ const char *refusals_first(const struct refusals *r)
 
 void refusals_block(const struct refusals *r, FILE *out)
 {
-	bool any = false;
+	bool any = false, malformed = false;
 
 	for (size_t i = 0; i < r->n; i++) {
 		const struct entry *e = &r->v[i];
 		char name[TARGET_TEXT_MAX];
 
-		if (is_failure(e->code))
+		/* Programs read this: where no target was, it does not matter to them why. */
+		if (is_failure(e->code) || (malformed && e->code == CODE_BAD_REQUEST))
 			continue;
+		malformed |= e->code == CODE_BAD_REQUEST;
 		if (!any)
 			(void)fputs("<sandbox_violations>\n", out);
 		any = true;
-		(void)fprintf(out, "deny network-outbound %s (%s)\n", target_text(e, name),
+		(void)fprintf(out, "deny network-outbound %s (%s)\n",
+			      e->code == CODE_BAD_REQUEST ? NO_TARGET : target_text(e, name),
 			      policy_code_name(e->code));
 	}
 	if (any)

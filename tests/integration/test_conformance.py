@@ -266,9 +266,9 @@ class Violations(RawCase):
             socks5("x.test", 80), http("conf.test", 80, path=b"/<b>?q=</sandbox_violations>")))}
         _, stderr = self.raw(["-a", "a.h.test", "--violations"], cases, stderr=True)
         lines = self.block(stderr)
-        self.assertEqual(sorted({x.split()[2] for x in lines}),
-                         ["conf.test:80", "h.test:443", "x.test:80"])
-        self.assertEqual(len(lines), 3)
+        self.assertEqual(sorted({x.split()[2] for x in lines}),  # a fragment is no part of a target
+                         ["conf.test:80", "h.test:443", "no", "x.test:80"])
+        self.assertEqual(len(lines), 4)
         for piece in ("token", "secret", "?", "<b>"):
             self.assertNotIn(piece, "".join(lines))
 
@@ -285,6 +285,7 @@ class Violations(RawCase):
         self.assertEqual(sorted(self.block(stderr)), [
             "deny network-outbound %s:80 (bad-host)" % name for name in (
                 r"\x3c/sandbox_violations\x3e.test", r"a\x0ab.test", r"a\x1b[2Jb.test")] + [
+            "deny network-outbound no valid target (bad-request)",
             "deny network-outbound x.test:80 (denied)"])
         self.assertRegex(stderr, r"\A[ -~\n]*\Z")
 

@@ -3,8 +3,10 @@
 import os
 import re
 import resource
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
@@ -252,6 +254,97 @@ tell(get())
         self.assertLess(len(done.stderr), 64 << 10)
         self.assertIn("20000 refusals", done.stderr)
         self.assertLess(done.stderr.count("\n"), 120)
+
+
+class Holder:
+    """A server that accepts whatever comes and keeps it."""
+
+    def __init__(self, world, addr, port):
+        self.listener = world.in_net(world.internet, lambda: self.listen(addr, port))
+        self.held = []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    @staticmethod
+    def listen(addr, port):
+        s = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind((addr, port))
+        s.listen(4096)
+        return s
+
+    def accept(self):
+        while True:
+            try:
+                self.held.append(self.listener.accept()[0])
+            except OSError:
+                return
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for s in self.held:
+            s.close()
+
+
+class AllAtOnce(LoadCase):
+    MANY = 10000
+    BOUND = 9900  # LONE_CONNECTIONS_MAX of proxy/limits.h
+    PORT = 9000
+
+    def test_10000_at_once(self):  # R-006
+        """All are open before the first is asked for; so many tunnels stand, the others hear why not."""
+        need = 2 * self.MANY  # for the run that carries them; its bound leaves it a few
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if 0 <= hard < need:  # ours to raise, unless a container took that from root, too
+            resource.setrlimit(resource.RLIMIT_NOFILE, (need, need))
+            hard = need
+        else:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (need, hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        holder = Holder(self.w, v4(3), self.PORT)
+        self.addCleanup(holder.close)
+        self.start(["-a", "v4only.example:%d" % self.PORT, "-a", "good.example", "-q"], r"""
+import resource
+n, port = %d, %d
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+socket.setdefaulttimeout(120)
+tell("warm", get())
+wait()
+all = [dial() for _ in range(n)]
+for s in all:
+    s.sendall(b"CONNECT v4only.example:%%d HTTP/1.1\r\n\r\n" %% port)
+said = {}
+for s in all:
+    head = b""
+    while b"\r\n\r\n" not in head:
+        data = s.recv(4096)
+        if not data:
+            break
+        head += data
+    word = head[9:12] + (b" limit" if b"Sbx-Net-Code: limit" in head else b"")
+    said[word] = said.get(word, 0) + 1
+tell(said.get(b"200", 0), said.get(b"503 limit", 0), len(said))
+wait()
+for s in all:
+    reset(s)  # the other end never ends by itself
+while get() != "200":
+    time.sleep(0.1)
+tell("done")
+wait()
+""" % (self.MANY, self.PORT))
+        self.assertEqual(self.line(), "warm 200")
+        fds = self.fds()
+        self.go()
+        stand, told, words = map(int, self.line().split())
+        self.assertEqual((stand, told, words), (self.BOUND, self.MANY - self.BOUND, 2))
+        self.assertEqual(len(holder.held), self.BOUND)
+        self.assertGreaterEqual(self.fds(), 2 * self.BOUND)
+        if not self.sanitized():
+            self.assertLess(self.rss(), 64 << 20)
+        self.go()
+        self.assertEqual(self.line(), "done")
+        self.assertSettled(fds)
 
 
 class TooLittle(LoadCase):

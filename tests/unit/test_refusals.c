@@ -116,6 +116,29 @@ static void test_nobody_else_names_a_remedy(void **state)
 	refusals_free(r);
 }
 
+/* However many kinds of them: what was wrong is told as it happens, the block is for programs. */
+static void test_block_has_one_line_for_malformed_requests(void **state)
+{
+	struct target none = { .via = VIA_SOCKS5 };
+	struct decision fold = { .code = CODE_BAD_REQUEST, .said = "one" },
+			bind = { .code = CODE_BAD_REQUEST, .said = "another" };
+	struct refusals *r = refusals_new(false);
+	CLEANUP_FREE char *text = NULL, *told = NULL;
+
+	(void)state;
+	refusals_note(r, &none, &fold);
+	refusals_note(r, &none, &bind);
+	refusals_note(r, &none, &bind);
+	text = block(r);
+	assert_string_equal(text, "<sandbox_violations>\n"
+				  "deny network-outbound no valid target (bad-request)\n"
+				  "</sandbox_violations>\n");
+	told = summary(r);
+	assert_non_null(strstr(told, "3 refusals, 2 targets"));
+	assert_non_null(strstr(told, "2x another (bad-request)"));
+	refusals_free(r);
+}
+
 static void test_summary_counts_and_names_the_remedy(void **state)
 {
 	const struct decision unlisted = { .code = CODE_NOT_LISTED };
@@ -184,6 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nobody_else_names_a_remedy),
+		cmocka_unit_test(test_block_has_one_line_for_malformed_requests),
 		cmocka_unit_test(test_block_lists_each_target_and_reason_once),
 		cmocka_unit_test(test_more_targets_than_are_remembered_are_counted),
 		cmocka_unit_test(test_summary_counts_and_names_the_remedy),
