@@ -13,6 +13,7 @@
 #include "policy/policy.h"
 
 #define PATTERNS_MAX 32
+#define TARGETS_MAX  16 /* decided of one input: the model looks at every pattern for each */
 #define LINE_MAX     400
 #define LISTS	     4
 
@@ -28,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct model {
 	struct policy *policy;
 	struct pattern v[LISTS][PATTERNS_MAX];
-	size_t n[LISTS];
+	size_t n[LISTS], targets;
 	bool strict;
 	enum verdict unknown;
 };
@@ -212,7 +213,8 @@ static void do_line(struct model *m, const char *line, struct addr *a)
 		(void)addr_parse(line + 1, strlen(line + 1), a);
 		break;
 	case 't':
-		if (target_parse_authority(line + 1, strlen(line + 1), 443, &t) != TARGET_OK)
+		if (m->targets++ >= TARGETS_MAX ||
+		    target_parse_authority(line + 1, strlen(line + 1), 443, &t) != TARGET_OK)
 			break;
 		check_decide(m, &t, &d);
 		check_vet(m, &t, target_is_literal(&t) ? &t.addr : a);
@@ -230,6 +232,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t n = 0;
 
 	memset(m.n, 0, sizeof(m.n));
+	m.targets = 0;
 	m.strict = false;
 	m.unknown = VERDICT_DENY;
 	m.policy = policy_new();
