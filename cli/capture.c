@@ -77,6 +77,7 @@ static void tell(const struct capture *c, const struct hostname *name, const str
 	};
 	struct addr v[LOCAL_MAX];
 
+	ev.client = stub_client(c->stub, &ev.asker, &ev.asker_port);
 	if (c->hosts)
 		policy_foresee(*c->policy, &t, v, hostsfile_lookup(c->hosts, name, v, LOCAL_MAX),
 			       NULL, &ev.decision);

@@ -299,7 +299,6 @@ static void add_local(struct lookup *l)
 
 size_t resolver_known(struct resolver *r, const struct hostname *name, struct addr *out, size_t max)
 {
-	hostsfile_refresh(r->hosts);
 	return hostsfile_lookup(r->hosts, name, out, max);
 }
 
@@ -315,6 +314,7 @@ static void lookup_run(struct lookup *l)
 		finish(l);
 		return;
 	}
+	hostsfile_refresh(r->hosts);
 	n = resolver_known(r, &l->name, v, RESOLVER_ADDRS_MAX);
 	if (n) {
 		add_addrs(l, v, n);

@@ -65,7 +65,7 @@ struct resolver *resolver_new(struct event_base *base, const struct resolver_con
 void resolver_free(struct resolver *r);
 
 /**
- * resolver_known() - what /etc/hosts says of a name; nobody is asked
+ * resolver_known() - what /etc/hosts said of a name when it was read last; nobody is asked
  * @out: receives at most @max addresses
  *
  * Return: how many; 0 if it says nothing.

@@ -86,12 +86,15 @@ struct stub_wait {
  * @slice_tokens: questions that a slice of time may bring
  * @tokens: those left in this slice, which began at @slice_ms
  * @resume: fires at the next slice; pending while @paused
+ * @asking, @asking_fd: of the question that is being answered: its datagram, or its connection
  * @waits, @nwaits: questions that are being asked outside
  * @forward_tokens: how many more may be asked outside in this second, which began at @forward_ms
  */
 struct stub {
 	struct event_base *base;
 	struct answer_source source;
+	const struct datagram *asking;
+	int asking_fd;
 	LIST_HEAD(, stub_sock) socks;
 	struct conn_list conns;
 	size_t nconns;
@@ -256,8 +259,12 @@ static void udp_answer(struct stub_sock *sock, struct datagram *d, size_t n)
 {
 	uint8_t out[WIRE_REPLY_MAX];
 	struct answer_wait wait;
-	size_t len = answer_message(&sock->stub->source, d->data, n, false, &wait, out);
+	size_t len;
 
+	sock->stub->asking = d;
+	sock->stub->asking_fd = -1;
+	len = answer_message(&sock->stub->source, d->data, n, false, &wait, out);
+	sock->stub->asking = NULL;
 	if (wait.wanted) {
 		if (wait_start(sock->stub, &wait, NULL, sock->fd, d))
 			return;
@@ -317,8 +324,11 @@ static int conn_answer(struct stub_conn *c, size_t n)
 {
 	uint8_t out[WIRE_REPLY_MAX];
 	struct answer_wait wait;
-	size_t len = answer_message(&c->stub->source, c->in + 2, n, true, &wait, out);
+	size_t len;
 
+	c->stub->asking_fd = c->fd;
+	len = answer_message(&c->stub->source, c->in + 2, n, true, &wait, out);
+	c->stub->asking_fd = -1;
 	c->in_len -= n + 2;
 	memmove(c->in, c->in + n + 2, c->in_len);
 	if (wait.wanted) {
@@ -469,6 +479,14 @@ static void resume_cb(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+int stub_client(const struct stub *s, struct addr *out, uint16_t *port)
+{
+	*out = (struct addr){ .family = AF_UNSPEC };
+	if (s->asking)
+		(void)addr_from_sockaddr((const struct sockaddr *)&s->asking->peer, out, port);
+	return s->asking_fd;
+}
+
 void stub_set_local(struct stub *s, stub_is_local *is_local)
 {
 	s->source.is_local = is_local;
@@ -492,6 +510,7 @@ struct stub *stub_new(struct event_base *base, struct fakeip *names, stub_decide
 	struct stub *s = xcalloc(1, sizeof(*s));
 
 	s->base = base;
+	s->asking_fd = -1;
 	s->source = (struct answer_source){ .names = names, .decide = decide, .arg = arg };
 	stub_set_rate(s, STUB_RATE);
 	LIST_INIT(&s->socks);

@@ -62,6 +62,14 @@ typedef bool stub_forwards(void *arg, const struct hostname *name, uint16_t type
 struct stub *stub_new(struct event_base *base, struct fakeip *names, stub_decide *decide,
 		      void *arg);
 
+/**
+ * stub_client() - whose question is being decided; to be called by @decide and @forwards only
+ * @out, @port: receive where its datagram came from, if it was one
+ *
+ * Return: its connection, only to be looked at; -1 if it was a datagram.
+ */
+int stub_client(const struct stub *s, struct addr *out, uint16_t *port);
+
 /** stub_set_local() - names besides localhost that mean the sandbox; @arg is stub_new()'s. */
 void stub_set_local(struct stub *s, stub_is_local *is_local);
 

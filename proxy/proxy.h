@@ -41,6 +41,8 @@ enum proxy_event_kind {
  * @bytes_up, @bytes_down: payload from and to the client (CLOSE)
  * @duration_us: from the accept to the end (CLOSE)
  * @client: the client's socket while it is open, only to be looked at; else -1
+ * @asker, @asker_port: of a name that was looked up by a datagram: where that came from; family
+ *                       AF_UNSPEC otherwise
  * @program, @pid: who connected, for whoever passes the event on and knows; NULL and 0
  * @reason: one word or two for how it ended (CLOSE): "eof", "reset", "idle", "client-gone", ...
  */
@@ -54,6 +56,8 @@ struct proxy_event {
 	uint64_t bytes_up, bytes_down;
 	uint64_t duration_us;
 	int client;
+	struct addr asker;
+	uint16_t asker_port;
 	const char *program;
 	uint64_t pid;
 	const char *reason;

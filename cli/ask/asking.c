@@ -314,13 +314,14 @@ static void opened(void *arg, struct prompt_question *pq)
 	const struct timeval now = { .tv_sec = 0 };
 	struct item *item = xcalloc(1, sizeof(*item));
 	struct asking *a = arg;
+	const struct who_socket socket = { .addr = a->asked->client,
+					   .port = a->asked->client_port };
 	bool looking;
 
 	fill(a, item, pq);
 	prompt_set_user(pq, item);
 	(void)event_assign(&item->timer, a->host.base, -1, 0, announce_cb, item);
-	looking = a->helper &&
-		  helper_who(a->helper, item->q.id, &a->asked->client, a->asked->client_port) == 0;
+	looking = a->helper && helper_who(a->helper, item->q.id, &socket) == 0;
 	(void)event_add(&item->timer, looking ? &wait : &now);
 	arm(a);
 }

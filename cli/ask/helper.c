@@ -32,9 +32,9 @@ enum kind { WHO, EXEC, KILL, EXITED };
 
 struct request {
 	enum kind kind;
-	uint16_t port;
+	pid_t init;
 	uint64_t id;
-	struct addr client;
+	struct who_socket socket;
 	char text[HELPER_TEXT_MAX];
 };
 
@@ -146,7 +146,7 @@ static void serve(struct worker *w, const struct request *r, int fd)
 
 	switch (r->kind) {
 	case WHO:
-		(void)who_find(w->cfg->init, &r->client, r->port, &reply.who);
+		(void)who_find(w->cfg->init ? w->cfg->init : r->init, &r->socket, &reply.who);
 		send_reply(w, &reply);
 		return;
 	case EXEC:
@@ -285,20 +285,23 @@ static int send_request(const struct helper *h, const struct request *r, const i
 	return fd_send(h->sock, r, sizeof(*r), fd, fd ? 1 : 0);
 }
 
-int helper_who(struct helper *h, uint64_t id, const struct addr *client, uint16_t port)
+int helper_who(struct helper *h, uint64_t id, const struct who_socket *socket)
 {
-	const struct request r = { .kind = WHO, .id = id, .client = *client, .port = port };
+	const struct request r = { .kind = WHO, .id = id, .socket = *socket };
 
 	return send_request(h, &r, NULL);
 }
 
-int helper_who_wait(struct helper *h, const struct addr *client, uint16_t port, unsigned ms,
+int helper_who_wait(struct helper *h, pid_t init, const struct who_socket *socket, unsigned ms,
 		    struct who *out)
 {
+	const struct request request = {
+		.kind = WHO, .id = ++h->last, .init = init, .socket = *socket
+	};
 	struct pollfd p = { .fd = h->sock, .events = POLLIN };
 	struct reply r = { .id = 0 };
 
-	if (helper_who(h, ++h->last, client, port) < 0)
+	if (send_request(h, &request, NULL) < 0)
 		return -1;
 	/* An earlier answer may have come too late for its question. */
 	while (r.id != h->last)

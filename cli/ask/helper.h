@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/addr.h"
 #include "base/error.h"
 #include "cli/ask/who.h"
 
@@ -23,7 +22,8 @@ struct helper;
 /**
  * struct helper_config - what it may do and whom it tells
  * @program: of --ask exec:PROGRAM, or NULL
- * @init: pid 1 of the sandbox, as seen from here
+ * @init: pid 1 of the only sandbox that it looks into, as seen from here; 0: helper_who_wait() says
+ *        which, for a process with many
  * @who: an answer to helper_who(); @w->pid is 0 if nobody was found
  * @exited: a program has ended, with its wait status
  * @lost: the helper is gone: nothing more will come
@@ -51,17 +51,18 @@ struct helper *helper_start(struct event_base *base, const struct helper_config 
 /** helper_free() - end it and every program that it started; NULL is allowed. */
 void helper_free(struct helper *h);
 
-/** helper_who() - ask who holds the socket whose own end is @client:@port. 0, or -1. */
-int helper_who(struct helper *h, uint64_t id, const struct addr *client, uint16_t port);
+/** helper_who() - ask who holds a socket. 0, or -1. */
+int helper_who(struct helper *h, uint64_t id, const struct who_socket *socket);
 
 /**
  * helper_who_wait() - the same, and wait for the answer
  * @h: one that was started without a base, which is asked in no other way
+ * @init: as of struct helper_config; counts where that is 0
  * @ms: how long at most
  *
  * Return: 0 with the answer, whose pid is 0 if nobody was found; -1 if there is none.
  */
-int helper_who_wait(struct helper *h, const struct addr *client, uint16_t port, unsigned ms,
+int helper_who_wait(struct helper *h, pid_t init, const struct who_socket *socket, unsigned ms,
 		    struct who *out);
 
 /**

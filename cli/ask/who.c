@@ -53,6 +53,13 @@ static bool parse_addr(const char *hex, struct addr *out)
 	return true;
 }
 
+static bool is_wildcard(const struct addr *a)
+{
+	static const uint8_t zero[sizeof(a->bytes)];
+
+	return memcmp(a->bytes, zero, sizeof(zero)) == 0;
+}
+
 /* An IPv4 socket may look like an IPv6 one from the other side. */
 static bool same_addr(const struct addr *a, const struct addr *b)
 {
@@ -62,8 +69,8 @@ static bool same_addr(const struct addr *a, const struct addr *b)
 	return addr_set_contains(&set, b) || addr_set_contains(&other, a);
 }
 
-static bool line_matches(const char *line, const struct addr *client, uint16_t port,
-			 unsigned long *inode)
+/* A UDP socket has no address of its own unless it is connected; its port is its own alone. */
+static bool line_matches(const char *line, const struct who_socket *want, unsigned long *inode)
 {
 	unsigned local_port, state;
 	char local[40];
@@ -72,19 +79,20 @@ static bool line_matches(const char *line, const struct addr *client, uint16_t p
 	if (sscanf(line, " %*u: %39[0-9A-F]:%x %*39[0-9A-F]:%*x %x %*s %*s %*s %*u %*u %lu", local,
 		   &local_port, &state, inode) != 4)
 		return false;
-	return local_port == port && *inode != 0 && parse_addr(local, &a) && same_addr(&a, client);
+	return local_port == want->port && *inode != 0 && parse_addr(local, &a) &&
+	       (same_addr(&a, &want->addr) || (want->udp && is_wildcard(&a)));
 }
 
-static unsigned long find_inode(pid_t init, const char *table, const struct addr *client,
-				uint16_t port)
+static unsigned long find_inode(pid_t init, const struct who_socket *want, const char *version)
 {
-	CLEANUP_FREE char *path = xasprintf("/proc/%d/net/%s", (int)init, table);
+	CLEANUP_FREE char *path =
+		xasprintf("/proc/%d/net/%s%s", (int)init, want->udp ? "udp" : "tcp", version);
 	CLEANUP_FCLOSE FILE *f = fopen(path, "re");
 	unsigned long inode;
 	char line[512];
 
 	for (size_t i = 0; f && i < SOCKETS_MAX && fgets(line, sizeof(line), f); i++)
-		if (line_matches(line, client, port, &inode))
+		if (line_matches(line, want, &inode))
 			return inode;
 	return 0;
 }
@@ -312,14 +320,14 @@ static void put_argv(pid_t pid, char out[WHO_ARGV_MAX])
 	(void)log_escape(out, WHO_ARGV_MAX, text, n);
 }
 
-bool who_find(pid_t init, const struct addr *client, uint16_t port, struct who *out)
+bool who_find(pid_t init, const struct who_socket *socket, struct who *out)
 {
-	unsigned long inode = find_inode(init, "tcp", client, port);
+	unsigned long inode = find_inode(init, socket, "");
 	const struct process *p;
 	struct processes all;
 
 	if (!inode)
-		inode = find_inode(init, "tcp6", client, port);
+		inode = find_inode(init, socket, "6");
 	if (!inode)
 		return false;
 	all = list_processes(init);

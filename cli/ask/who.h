@@ -28,13 +28,22 @@ struct who {
 };
 
 /**
+ * struct who_socket - a socket inside, by its own end
+ * @udp: of that kind; else TCP
+ */
+struct who_socket {
+	bool udp;
+	struct addr addr;
+	uint16_t port;
+};
+
+/**
  * who_find() - look for the owner of a socket
- * @init: pid 1 of the sandbox, as seen from here
- * @client, @port: the socket's own end, inside
+ * @init: pid 1 of the sandbox, as seen from here, or whatever all its processes are below
  *
  * Reads /proc: by the same user, not confined by Landlock. Takes a fraction of a millisecond and is
  * bounded by the number of the sandbox's processes. Return: whether it was found.
  */
-bool who_find(pid_t init, const struct addr *client, uint16_t port, struct who *out);
+bool who_find(pid_t init, const struct who_socket *socket, struct who *out);
 
 #endif

@@ -22,6 +22,8 @@
 
 struct whose {
 	struct helper *helper;
+	bool joined; /* @helper is another's */
+	pid_t init;
 	struct hash_key key;
 	uint64_t seen[SLOTS]; /* 0 is empty */
 	size_t nseen;
@@ -39,6 +41,18 @@ struct whose *whose_new(pid_t init, struct error *err)
 		return NULL;
 	w = xcalloc(1, sizeof(*w));
 	w->helper = helper;
+	w->init = init;
+	w->key = hash_key_random();
+	return w;
+}
+
+struct whose *whose_join(const struct whose *with, pid_t init)
+{
+	struct whose *w = xcalloc(1, sizeof(*w));
+
+	w->helper = with->helper;
+	w->joined = true;
+	w->init = init;
 	w->key = hash_key_random();
 	return w;
 }
@@ -47,7 +61,8 @@ void whose_free(struct whose *w)
 {
 	if (!w)
 		return;
-	helper_free(w->helper);
+	if (!w->joined)
+		helper_free(w->helper);
 	free(w);
 }
 
@@ -72,18 +87,28 @@ static bool is_new(struct whose *w, const struct proxy_event *ev)
 	return true;
 }
 
-const struct who *whose_look(struct whose *w, const struct proxy_event *ev)
+/* The client's own end: of a connection, or of the datagram that asked for a name. */
+static bool find_socket(const struct proxy_event *ev, struct who_socket *out)
 {
 	struct sockaddr_storage ss = { 0 };
 	socklen_t len = sizeof(ss);
-	struct addr client;
-	uint16_t port;
 
-	if (ev->client < 0 || w->late == LATE_MAX || !is_new(w, ev) ||
-	    getpeername(ev->client, (struct sockaddr *)&ss, &len) < 0 ||
-	    !addr_from_sockaddr((struct sockaddr *)&ss, &client, &port))
+	*out = (struct who_socket){ .udp = true, .addr = ev->asker, .port = ev->asker_port };
+	if (ev->client < 0)
+		return true;
+	out->udp = false;
+	return getpeername(ev->client, (struct sockaddr *)&ss, &len) == 0 &&
+	       addr_from_sockaddr((struct sockaddr *)&ss, &out->addr, &out->port);
+}
+
+const struct who *whose_look(struct whose *w, const struct proxy_event *ev)
+{
+	struct who_socket socket;
+
+	if ((ev->client < 0 && ev->asker.family == AF_UNSPEC) || w->late == LATE_MAX ||
+	    !is_new(w, ev) || !find_socket(ev, &socket))
 		return NULL;
-	if (helper_who_wait(w->helper, &client, port, WAIT_MS, &w->last) < 0) {
+	if (helper_who_wait(w->helper, w->init, &socket, WAIT_MS, &w->last) < 0) {
 		w->late++;
 		return NULL;
 	}

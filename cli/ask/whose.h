@@ -16,11 +16,17 @@ struct whose;
 
 /**
  * whose_new() - start to look, before lockdown_enter()
- * @init: pid 1 of the sandbox, as seen from here
+ * @init: pid 1 of the sandbox, as seen from here; 0 to look for others, by whose_join(), only
  *
  * Return: to be freed by whose_free(); NULL with @err.
  */
 struct whose *whose_new(pid_t init, struct error *err);
+
+/**
+ * whose_join() - look into one more sandbox, with the process of @with, which must outlive it
+ * @init: what all processes of that sandbox are below, as seen from here
+ */
+struct whose *whose_join(const struct whose *with, pid_t init);
 
 /** whose_free() - NULL is allowed. */
 void whose_free(struct whose *w);

@@ -35,6 +35,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/serve/attach_message.h"
+#include "cli/ask/whose.h"
 #include "cli/gate.h"
 #include "cli/privsock.h"
 #include "cli/stats.h"
@@ -67,6 +68,7 @@ struct client {
 	struct run_options options;
 	struct bridge_rx *rx;
 	struct gate *gate;
+	struct whose *whose; /* of its sandbox, or NULL */
 	unsigned number;
 };
 
@@ -114,6 +116,8 @@ static void session_end(struct client *c)
 	}
 	gate_free(c->gate);
 	c->gate = NULL;
+	whose_free(c->whose);
+	c->whose = NULL;
 	if (c->rx)
 		bridge_rx_clear(c->rx);
 	free(c->rx);
@@ -257,6 +261,22 @@ static int copy_ports(uint16_t *out, size_t max, const uint16_t *v, size_t n, st
 	return 0;
 }
 
+/*
+ * The bridge that has attached is above whatever runs in its sandbox. Of one that we cannot see, in a
+ * PID namespace beside ours, nothing is known.
+ */
+static void look_inside(struct client *c)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (!c->a->cfg.whose || getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
+	    peer.pid <= 0)
+		return;
+	c->whose = whose_join(c->a->cfg.whose, peer.pid);
+	gate_set_whose(c->gate, c->whose);
+}
+
 static int open_session(struct client *c, struct attach_reply *r, struct error *err)
 {
 	struct attach *a = c->a;
@@ -270,6 +290,7 @@ static int open_session(struct client *c, struct attach_reply *r, struct error *
 	if (!c->gate || gate_open(c->gate, a->cfg.outside, a->last + 1, err) < 0)
 		return -1;
 	c->number = ++a->last;
+	look_inside(c);
 	gate_plan(c->gate, &plan);
 	*r = (struct attach_reply){ .ok = true,
 				    .session = c->number,

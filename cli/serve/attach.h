@@ -14,17 +14,20 @@
 
 struct attach;
 struct gate;
+struct whose;
 
 /**
  * struct attach_config - what the sessions are made of; nothing is owned
  * @options: serve's own; a session's are these and its bounds
  * @cwd: where serve was started
+ * @whose: who connects, for the audit log; NULL if that is not asked
  * @base: serve's own session (proxy.sock), which is reloaded with the others
  */
 struct attach_config {
 	const struct outside *outside;
 	const struct run_options *options;
 	const char *cwd;
+	const struct whose *whose;
 	struct gate *base;
 };
 

@@ -22,6 +22,7 @@
 #include "base/xalloc.h"
 #include "cli/serve/attach.h"
 #include "cli/allowfrom.h"
+#include "cli/ask/whose.h"
 #include "cli/commands.h"
 #include "cli/gate.h"
 #include "cli/lockdown.h"
@@ -46,6 +47,7 @@ struct serve {
 	struct gate *gate;
 	struct outside outside;
 	struct attach *attach;
+	struct whose *whose;
 	struct reload *reload;
 	struct timespec since; /* before the settings were read */
 	struct privsock proxy, control;
@@ -67,6 +69,7 @@ static void serve_clear(struct serve *s)
 	}
 	reload_free(s->reload);
 	attach_free(s->attach);
+	whose_free(s->whose);
 	gate_free(s->gate);
 	outside_close(&s->outside);
 	privsock_close(&s->proxy);
@@ -219,8 +222,16 @@ static int prepare(struct serve *s, struct error *err)
 
 	if (open_gate(s, err) < 0)
 		return -1;
-	s->attach = attach_new(&(struct attach_config){
-		.outside = &s->outside, .options = &s->options, .cwd = s->cwd, .base = s->gate });
+	if (s->options.audit) {
+		s->whose = whose_new(0, err);
+		if (!s->whose)
+			return -1;
+	}
+	s->attach = attach_new(&(struct attach_config){ .outside = &s->outside,
+							.options = &s->options,
+							.cwd = s->cwd,
+							.whose = s->whose,
+							.base = s->gate });
 	/* Whoever finds the sockets may end us at once; the loop hears of it when it starts. */
 	if (watch_signals(s, err) < 0 || open_sockets(s, err) < 0)
 		return -1;

@@ -80,13 +80,19 @@ class Audit(WorldCase):
 curl -sS -o /dev/null http://good.example/; curl -sS -o /dev/null http://good.example/
 curl -sS -o /dev/null http://other.example/
 curl -sS -o /dev/null --noproxy '*' http://good.example:8080/
-curl -sS -m 5 -o /dev/null --noproxy '*' http://192.0.2.77/; true"""])
+curl -sS -m 5 -o /dev/null --noproxy '*' http://192.0.2.77/
+curl -sS -m 5 -o /dev/null --noproxy '*' http://evil.example/
+RES_OPTIONS=use-vc getent hosts evil.test; true"""])
         found = {(d["host"], d["port"], d["verdict"], d["code"]): d for d in reversed(lines(path))
                  if d["event"] == "decision"}
         for kind in (("good.example", 80, "allow", "ok"), ("other.example", 80, "deny", "not-listed"),
-                     ("good.example", 8080, "allow", "ok"), ("192.0.2.77", 80, "deny", "not-listed")):
+                     ("good.example", 8080, "allow", "ok"), ("192.0.2.77", 80, "deny", "not-listed"),
+                     # names, by a datagram and over TCP
+                     ("evil.example", 0, "deny", "not-listed"),
+                     ("evil.test", 0, "deny", "not-listed")):
             self.assertIn(kind, found)
-            self.assertEqual(found[kind].get("program"), "sh > curl", found[kind])
+            self.assertEqual(found[kind].get("program"),
+                             "sh > getent" if kind[0] == "evil.test" else "sh > curl", found[kind])
             self.assertGreater(found[kind]["pid"], 1)
         # The second of the same kind: it may have been another program.
         self.assertEqual([d.get("program") for d in lines(path) if d["event"] == "decision" and

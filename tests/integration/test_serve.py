@@ -13,7 +13,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from origins import AFTER_EOF, EOF_FIRST, RESET, pattern  # noqa: E402
-from serving import BWRAP, UNSHARE, ServeCase, answers, wait_for  # noqa: E402
+from serving import BWRAP, BWRAP_CAPS, UNSHARE, ServeCase, answers, wait_for  # noqa: E402
 from world import BIG, main, need, setup_world, v4, v6  # noqa: E402
 
 ALLOW = ["-a", "good.example", "-a", "*.wild.example", "-a", "v4only.example", "-q"]
@@ -353,6 +353,28 @@ print(json.dumps({n: get(n, a) for n, a in theirs.items() if a}))
             wait_for(lambda: self.stats()["sessions"] == 20, 30)
             outs = [p.communicate(b"\n", timeout=60)[0].decode() for p in procs]
             self.assertEqual(outs, [HELLO] * 20)
+
+    def test_audit_names_the_program(self):
+        """Below the bridge, in whatever namespaces: another network, and other process numbers."""
+        log = os.path.join(self.w.home, "program.log")
+        script = "curl -sS -o /dev/null http://%s/; " \
+                 "curl -sS -m 5 -o /dev/null --noproxy '*' http://%s/; true"
+        hidden = ["unshare", "-rnpf", "--mount-proc", "--"]
+        with self.serve([*ALLOW, "--audit", log]):
+            for i, sandbox in enumerate((UNSHARE, BWRAP_CAPS, hidden)):
+                names = ["good.example", "no%d.example" % i]
+                self.w.run([*sandbox, self.w.sbx, "bridge", "--socket", self.path("control.sock"),
+                            "--", "sh", "-c", script % tuple(names)], check=True)
+        with open(log, encoding="ascii") as f:
+            found = [json.loads(line) for line in f]
+        for session in (1, 2, 3):
+            mine = {(d["host"], d["via"]): d for d in reversed(found)
+                    if d["event"] == "decision" and d.get("session") == session}
+            self.assertEqual(set(mine), {("good.example", "http"),
+                                         ("no%d.example" % (session - 1), "dns")})
+            for d in mine.values():
+                self.assertEqual(d.get("program"), "sh > curl", d)
+                self.assertGreater(d["pid"], 1)
 
     def test_audit_names_the_session(self):
         log = os.path.join(self.w.home, "audit.log")

@@ -18,29 +18,30 @@
 /* A connection over loopback; the client's end is passed to a child, which alone keeps it. */
 struct world {
 	int listener, client;
-	struct addr addr;
-	uint16_t port;
+	struct who_socket socket;
 	pid_t child;
 };
 
-static void start(struct world *w, int family)
+static void start(struct world *w, int family, int kind)
 {
 	struct sockaddr_storage ss = { .ss_family = (sa_family_t)family };
 	socklen_t len = sizeof(ss);
 
-	w->listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	w->client = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	w->listener = socket(family, kind | SOCK_CLOEXEC, 0);
+	w->client = socket(family, kind | SOCK_CLOEXEC, 0);
 	if (family == AF_INET)
 		((struct sockaddr_in *)&ss)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	else
 		((struct sockaddr_in6 *)&ss)->sin6_addr = in6addr_loopback;
 	assert_int_equal(bind(w->listener, (struct sockaddr *)&ss, len), 0);
-	assert_int_equal(listen(w->listener, 1), 0);
+	if (kind == SOCK_STREAM)
+		assert_int_equal(listen(w->listener, 1), 0);
 	assert_int_equal(getsockname(w->listener, (struct sockaddr *)&ss, &len), 0);
 	assert_int_equal(connect(w->client, (struct sockaddr *)&ss, len), 0);
 	len = sizeof(ss);
 	assert_int_equal(getsockname(w->client, (struct sockaddr *)&ss, &len), 0);
-	assert_true(addr_from_sockaddr((struct sockaddr *)&ss, &w->addr, &w->port));
+	w->socket.udp = kind == SOCK_DGRAM;
+	assert_true(addr_from_sockaddr((struct sockaddr *)&ss, &w->socket.addr, &w->socket.port));
 	w->child = fork();
 	if (w->child == 0) {
 		(void)pause();
@@ -56,30 +57,62 @@ static void end(struct world *w)
 	(void)close(w->listener);
 }
 
-static void finds_the_child(int family)
+static void finds_the_child(int family, int kind)
 {
 	struct who who = { .pid = 0 };
-	struct addr other;
+	struct who_socket other;
 	struct world w;
 
-	start(&w, family);
-	assert_true(who_find(getpid(), &w.addr, w.port, &who));
+	start(&w, family, kind);
+	assert_true(who_find(getpid(), &w.socket, &who));
 	assert_int_equal(who.pid, w.child);
 	assert_non_null(strstr(who.chain, "test_who"));
 	assert_non_null(strstr(who.argv, "test_who"));
 	/* not of this sandbox: below another pid 1 */
-	assert_false(who_find(w.child, &w.addr, w.port, &who));
-	other = w.addr;
-	other.bytes[3] ^= 1;
-	assert_false(who_find(getpid(), &other, w.port, &who));
+	assert_false(who_find(w.child, &w.socket, &who));
+	other = w.socket;
+	other.addr.bytes[3] ^= 1;
+	assert_false(who_find(getpid(), &other, &who));
+	other = w.socket;
+	other.udp = !other.udp;
+	assert_false(who_find(getpid(), &other, &who));
 	end(&w);
-	assert_false(who_find(getpid(), &w.addr, w.port, &who));
+	assert_false(who_find(getpid(), &w.socket, &who));
 }
 
 static void test_holder_of_an_ipv4_socket(void **state)
 {
 	(void)state;
-	finds_the_child(AF_INET);
+	finds_the_child(AF_INET, SOCK_STREAM);
+	finds_the_child(AF_INET, SOCK_DGRAM);
+}
+
+/* One that only sends has a port and no address; whatever address its datagrams came from. */
+static void test_holder_of_a_socket_without_address(void **state)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct who_socket want = { .udp = true };
+	struct who who = { .pid = 0 };
+	socklen_t len = sizeof(sa);
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(bind(fd, (struct sockaddr *)&sa, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&sa, &len), 0);
+	assert_true(addr_parse("127.0.0.1", 9, &want.addr));
+	want.port = ntohs(sa.sin_port);
+	child = fork();
+	if (child == 0) {
+		(void)pause();
+		_exit(0);
+	}
+	(void)close(fd);
+	assert_true(who_find(getpid(), &want, &who));
+	assert_int_equal(who.pid, child);
+	(void)kill(child, SIGKILL);
+	(void)waitpid(child, NULL, 0);
+	assert_false(who_find(getpid(), &want, &who));
 }
 
 static void test_holder_of_an_ipv6_socket(void **state)
@@ -93,7 +126,8 @@ static void test_holder_of_an_ipv6_socket(void **state)
 		(void)close(probe);
 	if (!here)
 		skip();
-	finds_the_child(AF_INET6);
+	finds_the_child(AF_INET6, SOCK_STREAM);
+	finds_the_child(AF_INET6, SOCK_DGRAM);
 }
 
 int main(void)
@@ -101,6 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_holder_of_an_ipv4_socket),
 		cmocka_unit_test(test_holder_of_an_ipv6_socket),
+		cmocka_unit_test(test_holder_of_a_socket_without_address),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
