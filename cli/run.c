@@ -257,6 +257,18 @@ static int open_audit(struct run *r, struct error *err)
 	return outside_audit(&r->outside, r->options.audit, r->options.audit_chain, err);
 }
 
+/* What the command cannot read, since it would take too long to grant. In others' places nobody misses it. */
+static void tell_crowd(const struct launcher_crowd *c)
+{
+	if (c->path[0])
+		log_line(access(c->path, W_OK) == 0 ? LOG_LEVEL_WARN : LOG_LEVEL_INFO,
+			 "%s: so much is in this directory, in which or beneath which credentials "
+			 "lie, "
+			 "that the command cannot read %s; --read PATH grants what it needs",
+			 c->path,
+			 c->all ? "what is right in it" : "the files that are right in it");
+}
+
 /* The sandbox has been tried from inside; what we have seen of that has to agree. */
 static int proven(void *arg, struct error *err)
 {
@@ -267,6 +279,7 @@ static int proven(void *arg, struct error *err)
 		return -1;
 	if (r->outside.audit)
 		startline_write(r->outside.audit, &r->startline, proof);
+	tell_crowd(&proof->crowd);
 	return 0;
 }
 

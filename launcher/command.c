@@ -153,6 +153,7 @@ static int build_rules(struct command *c)
 		.private_pts = m->private_pts,
 		.hidden = { (const char *const *)m->hidden, m->nhidden },
 		.covers = { m->covers, ARRAY_SIZE(m->covers) },
+		.crowd = &c->proof.crowd,
 	};
 
 	if (program < 0)

@@ -113,16 +113,24 @@ int launcher_status_fd(const struct launcher *l);
 /** launcher_status() - whether the command runs; does not block. @exit_code set when FAILED. */
 enum launcher_state launcher_status(struct launcher *l, int *exit_code, struct error *err);
 
+/** struct launcher_crowd - a directory with too much in it to be granted; @path is "" if there is none */
+struct launcher_crowd {
+	char path[256];
+	bool all; /* nothing right in it is granted, else no files that are right in it */
+};
+
 /**
  * struct launcher_proof - what the finished sandbox is, by its own account
  * @seen: PROOF_ bits (proof.h) for what the probe did and the caller must have seen, too
  * @abi: the Landlock ABI that is in force
  * @weaker: WEAKER_ bits of what is missing
+ * @crowd: the first of such directories (landlock_tree.h)
  */
 struct launcher_proof {
 	unsigned seen;
 	int abi;
 	unsigned weaker;
+	struct launcher_crowd crowd;
 };
 
 /** launcher_proof() - valid from LAUNCHER_PROVEN on; owned by the launcher. */

@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -91,6 +92,7 @@ struct builder {
 	uint64_t handled; /* rights the kernel knows; the rest of a rule is left out */
 	uint64_t sockets; /* added wherever one may write */
 	struct path_list hidden;
+	struct launcher_crowd *crowd;
 	struct error *err;
 };
 
@@ -142,14 +144,29 @@ static int add_piece(void *arg, int fd, enum landlock_tree_what what, const char
 	return add_typed(w->b, fd, what != LANDLOCK_TREE_FILE, rights, path);
 }
 
+/* The first is told. */
+static void keep_crowd(void *arg, const char *path, bool all)
+{
+	const struct piecework *w = arg;
+	struct launcher_crowd *crowd = w->b->crowd;
+
+	if (!crowd || crowd->path[0])
+		return;
+	(void)snprintf(crowd->path, sizeof(crowd->path), "%s", path);
+	crowd->all = all;
+}
+
 /* Rights beneath a path, but for what is hidden there. */
 static int add_around(const struct builder *b, int fd, const char *skip, uint64_t rights,
 		      const char *what)
 {
 	struct piecework w = { b, rights };
-	const struct landlock_tree t = {
-		.hidden = b->hidden, .skip = skip, .grant = add_piece, .arg = &w, .err = b->err
-	};
+	const struct landlock_tree t = { .hidden = b->hidden,
+					 .skip = skip,
+					 .grant = add_piece,
+					 .crowded = keep_crowd,
+					 .arg = &w,
+					 .err = b->err };
 	CLEANUP_FREE char *path = NULL;
 	struct stat st;
 
@@ -276,6 +293,7 @@ int landlock_build(const struct landlock_plan *plan, const struct landlock_right
 		.handled = rights->fs,
 		.sockets = plan->allow_unix_sockets ? R_SOCKETS : 0,
 		.hidden = plan->hidden,
+		.crowd = plan->crowd,
 		.err = err,
 	};
 

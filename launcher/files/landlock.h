@@ -30,6 +30,7 @@ struct fd_list {
  * @hidden: canonical paths, sorted, that no rule may cover, whether there is something or not; but
  *          for those in a tree that may be written, where whatever is made must be readable
  * @covers: what is shown in their place (mounts.c)
+ * @crowd: NULL, or receives the first directory with too much in it (landlock_tree.h)
  * @allow_unix_sockets: pathname sockets may be made and connected to
  * @private_pts: /dev/pts is the run's own (devpts_mount()) and may be used; else it is denied, since
  *               it holds the terminals of the user's other sessions
@@ -46,6 +47,7 @@ struct landlock_plan {
 	struct fd_list read, write, exec, scratch;
 	struct path_list hidden;
 	struct fd_list covers;
+	struct launcher_crowd *crowd;
 	bool allow_unix_sockets;
 	bool private_pts;
 };

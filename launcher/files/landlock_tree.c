@@ -9,6 +9,11 @@
  *
  * Symbolic links are left out: where they lead is granted, or not, under its own name. A directory
  * that this user may not list is passed through by the names that are known.
+ *
+ * A rule for each entry takes time, and the command may be kept waiting by a directory that anything has
+ * filled. So no more than a crowd of a kind is granted: where there are more files than that, which
+ * names do not begin with a dot, none of them is; where there are more of all others, directories first,
+ * only the way to what is known is passed through. Some of each would be a matter of chance.
  */
 #include "launcher/files/landlock_tree.h"
 
@@ -114,14 +119,46 @@ static int walk_known(const struct landlock_tree *t, const struct path_list *hid
 	return 0;
 }
 
+/** struct crowd - how much is in a directory: plain files, and what programs look for by its name */
+struct crowd {
+	unsigned files, others;
+};
+
+static bool is_plain(const struct dirent *e)
+{
+	return e->d_type != DT_DIR && e->d_type != DT_UNKNOWN && e->d_name[0] != '.';
+}
+
+static struct crowd count(DIR *d)
+{
+	struct crowd c = { 0 };
+	struct dirent *e;
+
+	while ((e = readdir(d))) {
+		if (is_plain(e))
+			c.files++;
+		else
+			c.others++;
+	}
+	rewinddir(d);
+	return c;
+}
+
 static int walk_listed(const struct landlock_tree *t, const struct path_list *hidden, DIR *d,
 		       const char *path, const char *skip)
 {
+	const struct crowd c = count(d);
 	struct dirent *e;
+
+	if (t->crowded && (c.files > LANDLOCK_TREE_CROWD || c.others > LANDLOCK_TREE_CROWD))
+		t->crowded(t->arg, path, c.others > LANDLOCK_TREE_CROWD);
+	if (c.others > LANDLOCK_TREE_CROWD)
+		return walk_known(t, hidden, dirfd(d), path);
 
 	while ((errno = 0, e = readdir(d))) {
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-		    (skip && strcmp(e->d_name, skip) == 0))
+		    (skip && strcmp(e->d_name, skip) == 0) ||
+		    (c.files > LANDLOCK_TREE_CROWD && is_plain(e)))
 			continue;
 		if (walk_entry(t, hidden, dirfd(d), path, e->d_name, e->d_type) < 0)
 			return -1;

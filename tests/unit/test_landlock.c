@@ -337,6 +337,58 @@ static void test_hidden_paths_are_left_out(void **state)
 	assert_int_equal(shell("rm -r out/d"), 0);
 }
 
+/* A directory of the way with very much in it: nobody waits for it, and no chance decides. */
+static void test_crowds_are_left_out(void **state)
+{
+	const struct probe files[] = {
+		{ do_read, "out/d/f1", EACCES },
+		{ do_read, "out/d/f4100", EACCES },
+		{ do_read, "out/d/.dot", 0 },
+		{ do_read, "out/d/open/file", 0 },
+		{ do_read, "out/d/secret/file", EACCES },
+		{ do_read, "out/d/secret2/x/file", 0 },
+		{ do_list, "out/d", 0 },
+		{ do_read, "out/file", 0 },
+	};
+	const struct probe all[] = {
+		{ do_read, "out/d/.dot", EACCES },
+		{ do_read, "out/d/open/file", EACCES },
+		{ do_read, "out/d/secret2/x/file", 0 }, /* on the way to something hidden */
+		{ do_read, "out/file", 0 },
+	};
+	char secret[sizeof(top) + 32], second[sizeof(top) + 32];
+	const char *const hidden[] = { secret, second };
+	CLEANUP_CLOSE int work = grant("work");
+	struct launcher_crowd crowd = { "", false };
+	const struct landlock_plan plan = { .mode = FS_WORKSPACE,
+					    .cwd = work,
+					    .tmpdir = -1,
+					    .program = -1,
+					    .hidden = { hidden, 2 },
+					    .crowd = &crowd };
+	struct landlock_rights rights;
+
+	(void)state;
+	require_landlock();
+	(void)snprintf(secret, sizeof(secret), "%s/out/d/secret", top);
+	(void)snprintf(second, sizeof(second), "%s/out/d/secret2/y", top);
+	assert_int_equal(
+		shell("mkdir -p out/d/open out/d/secret out/d/secret2/x out/d/secret2/y; cd out/d; "
+		      "for d in open secret secret2/x; do echo x > $d/file; done; echo x > .dot; "
+		      "for i in $(seq 4200); do echo x > f$i; done"),
+		0);
+	expect(&plan, files, ARRAY_SIZE(files));
+	assert_int_equal(landlock_abi_query(&rights, NULL), 0);
+	(void)close(landlock_build(&plan, &rights, NULL));
+	assert_int_equal(strcmp(crowd.path + strlen(top), "/out/d") | crowd.all, 0);
+	assert_int_equal(shell("cd out/d; for i in $(seq 4200); do mv f$i .f$i; done"), 0);
+	expect(&plan, all, ARRAY_SIZE(all));
+	crowd.path[0] = '\0';
+	(void)close(landlock_build(&plan, &rights, NULL));
+	assert_true(crowd.all);
+	assert_int_equal(shell("rm -r out/d"), 0);
+}
+
 static void test_strict_denies_by_default(void **state)
 {
 	static const struct probe probes[] = {
@@ -541,6 +593,7 @@ int main(void)
 		cmocka_unit_test(test_workspace_writes_only_where_it_may),
 		cmocka_unit_test(test_workspace_takes_further_grants),
 		cmocka_unit_test(test_hidden_paths_are_left_out),
+		cmocka_unit_test(test_crowds_are_left_out),
 		cmocka_unit_test(test_strict_denies_by_default),
 		cmocka_unit_test(test_strict_axes_do_not_imply_each_other),
 		cmocka_unit_test(test_strict_runs_what_may_be_read_and_executed),
