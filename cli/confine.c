@@ -11,12 +11,8 @@
 #include "cli/confine.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -27,10 +23,8 @@
 #include "cli/privsock.h"
 #include "cli/selfpath.h"
 #include "cli/statedir.h"
-#include "launcher/files/credentials.h"
 #include "launcher/files/grantpath.h"
 #include "launcher/files/homes.h"
-#include "launcher/files/secondname.h"
 #include "launcher/files/workdir.h"
 #include "proxy/audit.h"
 
@@ -314,48 +308,6 @@ int confine_plan(struct confine *c, const struct run_options *o, struct layers *
 		return -1;
 	warn_of_hidden(&out->read, &out->deny_read);
 	return add_private(c, o, files, nfiles, out, err);
-}
-
-/* Whether a place of credentials has a second name, or a file in it has. */
-static bool has_second_name(const char *path, char found[static PATH_MAX])
-{
-	CLEANUP_CLOSE int dir = -1;
-	struct stat st;
-
-	if (lstat(path, &st) < 0)
-		return false;
-	if (S_ISREG(st.st_mode))
-		return st.st_nlink > 1 && snprintf(found, PATH_MAX, "%s", path) > 0;
-	if (!S_ISDIR(st.st_mode))
-		return false;
-	dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return dir >= 0 && secondname_find(dir, path, 0, found);
-}
-
-void confine_warn_second_names(const struct launcher_plan *plan)
-{
-	char found[PATH_MAX], first[PATH_MAX];
-	struct homes homes;
-	unsigned n = 0;
-
-	if (plan->fs != FS_WORKSPACE)
-		return;
-	homes_find(&homes);
-	for (size_t h = 0; h < homes.n; h++) {
-		for (size_t i = 0; i < credentials_count(); i++) {
-			CLEANUP_FREE char *path = credentials_path(i, homes.v[h], geteuid());
-
-			if (path && access(path, R_OK) == 0 && has_second_name(path, found) &&
-			    n++ == 0)
-				memcpy(first, found, sizeof(first));
-		}
-	}
-	homes_clear(&homes);
-	if (n > 0)
-		log_warn("%s%s has another name (a hard link), by which the command can read it "
-			 "where "
-			 "you can; 'find / -xdev -samefile %s' finds it",
-			 first, n > 1 ? ", as other places of credentials," : "", first);
 }
 
 void confine_clear(struct confine *c)

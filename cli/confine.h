@@ -36,13 +36,6 @@ int confine_plan(struct confine *c, const struct run_options *o, struct layers *
 /** confine_mode() - --fs, unless a settings file switches the confinement of files off. */
 enum fs_mode confine_mode(const struct run_options *o, const struct layers *layers);
 
-/**
- * confine_warn_second_names() - tell of credentials that have a second name, by which they can be read
- *
- * Of those that are files, or files right in a directory of the table. To be called before lockdown.c.
- */
-void confine_warn_second_names(const struct launcher_plan *plan);
-
 /** confine_clear() - the plan's lists are gone with it. */
 void confine_clear(struct confine *c);
 

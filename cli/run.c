@@ -231,8 +231,6 @@ static int start_launcher(struct run *r, struct error *err)
 	r->startline.unix_sockets = plan.allow_unix_sockets;
 	r->launcher = launcher_start(&plan, r->listeners, &r->nlisteners, err);
 	terminal_started();
-	if (r->launcher)
-		confine_warn_second_names(&plan); /* while pid 1 mounts */
 	return r->launcher ? 0 : -1;
 }
 
@@ -269,6 +267,15 @@ static void tell_crowd(const struct launcher_crowd *c)
 			 c->all ? "what is right in it" : "the files that are right in it");
 }
 
+static void tell_second(const char *path)
+{
+	if (path[0])
+		log_warn("%s has another name (a hard link), by which the command can read it "
+			 "where you "
+			 "can; 'find / -xdev -samefile %s' finds it",
+			 path, path);
+}
+
 /* The sandbox has been tried from inside; what we have seen of that has to agree. */
 static int proven(void *arg, struct error *err)
 {
@@ -280,6 +287,8 @@ static int proven(void *arg, struct error *err)
 	if (r->outside.audit)
 		startline_write(r->outside.audit, &r->startline, proof);
 	tell_crowd(&proof->crowd);
+	if (r->startline.fs == FS_WORKSPACE)
+		tell_second(proof->second);
 	return 0;
 }
 

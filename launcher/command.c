@@ -161,6 +161,8 @@ static int build_rules(struct command *c)
 	if (landlock_abi_query(&rights, &c->err))
 		return -1;
 	c->proof.abi = rights.abi;
+	if (m->second)
+		(void)snprintf(c->proof.second, sizeof(c->proof.second), "%s", m->second);
 	if (check_scopes(c, &rights))
 		return -1;
 	rules.read.n = mounts_roots(m, MOUNTS_READ, &read);

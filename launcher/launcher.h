@@ -125,12 +125,14 @@ struct launcher_crowd {
  * @abi: the Landlock ABI that is in force
  * @weaker: WEAKER_ bits of what is missing
  * @crowd: the first of such directories (landlock_tree.h)
+ * @second: a file with credentials that has a second name, by which it can be read; "" if there is none
  */
 struct launcher_proof {
 	unsigned seen;
 	int abi;
 	unsigned weaker;
 	struct launcher_crowd crowd;
+	char second[256];
 };
 
 /** launcher_proof() - valid from LAUNCHER_PROVEN on; owned by the launcher. */

@@ -14,6 +14,7 @@
 #include "launcher/files/credentials.h"
 #include "launcher/files/homes.h"
 #include "launcher/files/landlock.h"
+#include "launcher/files/secondname.h"
 
 /* Temporary directories: names that anybody can guess, other users' files and sockets. */
 static const char *const private_dirs[] = { "/dev/shm", LAUNCHER_TMPDIR, "/var/tmp" };
@@ -511,6 +512,22 @@ static bool is_exposed(const struct mountplan_step *s)
 	return s->firm || access(link, R_OK) == 0 || access(link, X_OK) == 0;
 }
 
+/* A name by which nobody hides it; of a directory, of its own files. */
+static void find_second(struct mountplan *p, const struct mountplan_step *s)
+{
+	CLEANUP_CLOSE int dir = -1;
+	char found[PATH_MAX];
+	struct stat st;
+
+	if (S_ISDIR(s->mode)) {
+		dir = openat(s->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (dir >= 0 && secondname_find(dir, s->path, 0, found))
+			p->second = xstrdup(found);
+	} else if (S_ISREG(s->mode) && fstat(s->fd, &st) == 0 && st.st_nlink > 1) {
+		p->second = xstrdup(s->path);
+	}
+}
+
 static int compare_paths(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -518,9 +535,15 @@ static int compare_paths(const void *a, const void *b)
 
 static void list_hidden(struct mountplan *p)
 {
-	for (size_t i = 0; i < p->n; i++)
-		if (p->v[i].kind == STEP_HIDE && !p->v[i].dropped && is_exposed(&p->v[i]))
-			keep_hidden(p, xstrdup(p->v[i].path));
+	for (size_t i = 0; i < p->n; i++) {
+		const struct mountplan_step *s = &p->v[i];
+
+		if (s->kind != STEP_HIDE || s->dropped || !is_exposed(s))
+			continue;
+		keep_hidden(p, xstrdup(s->path));
+		if (!p->second)
+			find_second(p, s);
+	}
 	if (p->nhidden > 0)
 		qsort(p->hidden, p->nhidden, sizeof(*p->hidden), compare_paths);
 }
@@ -571,6 +594,7 @@ void mountplan_clear(struct mountplan *p)
 	for (size_t i = 0; i < p->nhidden; i++)
 		free(p->hidden[i]);
 	free(p->hidden);
+	free(p->second);
 	for (size_t i = 0; i < p->nparents; i++) {
 		free(p->parents[i].path);
 		free(p->parents[i].canonical);

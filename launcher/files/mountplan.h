@@ -56,6 +56,7 @@ struct mountplan_parent;
  * @v, @n: the steps, sorted so that a directory comes before what is beneath it
  * @hidden, @nhidden: canonical paths, sorted: what is hidden that this user could read, and what
  *                    would be if it were there
+ * @second: the first of what is hidden that has a second name, or a file in it has; or NULL
  * @parents, @nparents: directories that have been looked at for that
  */
 struct mountplan {
@@ -63,6 +64,7 @@ struct mountplan {
 	size_t n;
 	char **hidden;
 	size_t nhidden;
+	char *second;
 	struct mountplan_parent *parents;
 	size_t nparents;
 };

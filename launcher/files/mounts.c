@@ -325,9 +325,11 @@ static void collect(struct work *w, struct mounts *out)
 		.tmpdir = -1,
 		.hidden = p->hidden,
 		.nhidden = p->nhidden,
+		.second = p->second,
 		.covers = { take_fd(&w->empty_dir), take_fd(&w->empty_file) },
 	};
 	p->hidden = NULL;
+	p->second = NULL;
 	p->nhidden = 0;
 	for (size_t i = 0; i < p->n; i++) {
 		struct mountplan_step *s = &p->v[i];

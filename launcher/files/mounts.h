@@ -32,6 +32,7 @@ struct mounts_root {
  * @v, @n: the grants and the run's own temporary directories
  * @tmpdir: the private /tmp, O_PATH, or -1 if /tmp is the host's
  * @hidden, @nhidden: canonical paths, sorted, of what is covered, or would be if it were there
+ * @second: the first of what is hidden that can be read by a second name; NULL if there is none
  * @covers: the empty directory and the empty file that are shown in their place; -1 if none are
  * @weaker: WEAKER_ bits of what is missing and had been accepted
  * @private_pts: /dev/pts is the run's own
@@ -42,6 +43,7 @@ struct mounts {
 	int tmpdir;
 	char **hidden;
 	size_t nhidden;
+	char *second;
 	int covers[2];
 	unsigned weaker;
 	bool private_pts;
