@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """sbx-net run as a launcher: statuses, signals, environment, files, and nothing left behind."""
+import itertools
 import os
 import re
 import signal
@@ -478,16 +479,16 @@ class NothingOutlives(WorldCase):
                 self.clean()
 
     def test_supervisor_killed(self):  # R-011, R-016
-        for uid in BOTH:
-            with self.subTest(uid):
+        for uid, sig in itertools.product(BOTH, (signal.SIGKILL, signal.SIGSEGV)):
+            with self.subTest(uid, sig=sig):
                 mark = "sleep 4714.%d" % os.getpid()
                 script = "setsid %s & echo up; exec %s" % (mark, mark)
                 proc = self.w.popen(self.w.sbx_argv(["-a", "good.example"], ["sh", "-c", script]),
                                     uid=uid, stdout=subprocess.PIPE)
                 self.assertEqual(proc.stdout.readline(), b"up\n")
                 self.assertNotEqual(self.w.processes_with(mark), {})
-                proc.kill()
-                proc.wait()
+                proc.send_signal(sig)
+                self.assertEqual(proc.wait(), -sig)
                 proc.stdout.close()
                 end = time.monotonic() + 5
                 while self.w.processes_with(mark) and time.monotonic() < end:

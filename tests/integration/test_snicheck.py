@@ -142,6 +142,13 @@ class ServerName(WorldCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("hello from net", done.stdout)
 
+    def test_inner_host_is_not_seen(self):  # Q-081, as documented: it is inside TLS
+        o = self.w.oracle()
+        for mode in "name", "strict":
+            done = self.w.curl(self.settings(mode), "-H", "Host: evil.test", "https://good.example/")
+            self.assertIn("hello from net", done.stdout, done.stderr)
+        self.assertEqual(["Host: evil.test\r\n" in r["head"] for r in o.requests()], [True, True])
+
     def test_captured(self):
         script = ("import socket,ssl,sys\n"
                   "c=ssl._create_unverified_context()\n"

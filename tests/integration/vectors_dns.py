@@ -84,6 +84,11 @@ class Asked(RawCase):
                 self.assertIn(done.stdout, ("502", "504"))
                 self.assertEqual({n for _, n in o.queries()}, {name})
                 self.assertEqual(o.accepts(), [])
+        # the twins: bare, the C library does as it is told; and what needs no help works
+        bare = self.w.run(["getent", "ahostsv4", "intranet"], env=env)
+        self.assertIn(v4(66), bare.stdout)
+        done = self.w.curl(["-a", "good.example"], "http://good.example/", env=env)
+        self.assertEqual(done.stdout, "hello from net good.example\n", done.stderr)
 
 
 class Port53(RawCase):  # D-021

@@ -116,11 +116,12 @@ class Hosts(RawCase):
         for way, make in WAYS.items():
             for text in (v4(1), "[%s]" % v6(1), "[2a01:04f8:0010::0001]", "[2A01:4f8:10::0.0.0.1]"):
                 cases["A-039 %s %s" % (way, text)] = make(text, 80, get=True)
-        o = self.w.oracle()
-        for key, r in self.raw(options, cases).items():
-            with self.subTest(key):
-                self.assertIn(b"hello from net", r["recv"])
-        self.assertEqual({a for a, _ in o.accepts()}, {v4(1), v6(1)})
+        for mode in MODES:
+            o = self.w.oracle()
+            for key, r in self.raw(options, cases, mode).items():
+                with self.subTest(key, mode=mode):
+                    self.assertIn(b"hello from net", r["recv"])
+            self.assertEqual({a for a, _ in o.accepts()}, {v4(1), v6(1)})
 
     def test_log_is_one_clean_line(self):  # H-031
         cases = {"%d" % i: connect(x, 443) for i, x in enumerate(

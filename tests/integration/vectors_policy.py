@@ -8,7 +8,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from raw import RawCase, connect, http, socks4a, socks5, socks5_addr  # noqa: E402
-from world import HOST4, NAMES, main, v4, v6  # noqa: E402
+from vectors import literals  # noqa: E402
+from world import HOST4, NAMES, NEIGHBOURS, main, v4, v6  # noqa: E402
 
 WAYS = {"connect": connect, "http": http, "socks5": socks5, "socks4a": socks4a}
 GOOD = ["-a", "good.example"]
@@ -55,7 +56,72 @@ print("same")
 """
 
 
+class Literals(RawCase):
+    """What an address is decides, and not only that it is on no list: "*" allows every public one."""
+
+    def ways(self, text, **kw):
+        bracketed = "[%s]" % text if ":" in text else text
+        yield "connect", connect(bracketed, 80, **kw)
+        yield "http", http(bracketed, 80, **kw)
+        yield "socks5", socks5(text, 80, **kw)
+        yield "socks4a", socks4a(text, 80, **kw)
+        yield "socks5 bytes", socks5_addr(text, 80, **kw)
+
+    def test_refused_for_what_they_are(self):  # A-001 to A-026
+        cases, codes = {}, {}
+        for ident, text, want in literals():
+            for way, p in self.ways(text):
+                cases["%s %s %s" % (ident, way, text)] = p
+                codes["%s %s %s" % (ident, way, text)] = want
+        kinds = []
+        for mode in ("whole", "bytes"):
+            o = self.w.oracle()
+            results = self.raw(["-a", "*", "-q"], cases, mode)
+            self.assertQuiet(o, mode)
+            for key, r in results.items():
+                with self.subTest(key, mode=mode):
+                    self.assertDenied(r, codes[key])
+            kinds.append({k: self.kind(r) for k, r in results.items()})
+        self.assertEqual(kinds[0], kinds[1])
+
+    def test_public_ones_are_allowed(self):  # A-019, and the twin of all others
+        texts = [v4(1), v6(1), *NEIGHBOURS]
+        cases = {"%s %s" % (way, t): p for t in texts for way, p in self.ways(t, get=True)}
+        for mode in ("whole", "bytes"):
+            o = self.w.oracle()
+            for key, r in self.raw(["-a", "*"], cases, mode).items():
+                with self.subTest(key, mode=mode):
+                    self.assertIn(b"hello from net", r["recv"])
+            self.assertEqual({a for a, _ in o.accepts()}, set(texts))
+            self.assertEqual(len(o.accepts()), len(cases))
+
+
 class Decisions(RawCase):
+    def test_deny_wins_on_every_way_in(self):  # H-045, H-046, H-054
+        options = ["-a", "good.example", "-d", "good.example:8080", "-a", "other.example", "-d",
+                   "other.example", "-d", "evil.example", "-a", "evil.example", "-a", "*.deny.example",
+                   "-a", "deny.example", "-d", "*.deny.example", "-a", "*.wild.example", "-d",
+                   "*.wild.example:8080", "-a", "wild.example"]
+        denied = [("good.example", 8080), ("other.example", 80), ("evil.example", 80),
+                  ("deny.example", 80), ("x.deny.example", 80), ("DENY.example.", 80),
+                  ("a.wild.example", 8080), ("wild.example", 8080)]
+        twins = [("good.example", 80), ("a.wild.example", 80), ("wild.example", 80)]
+        for mode in ("whole", "bytes"):
+            o = self.w.oracle()
+            cases = {"%s %s:%d" % (way, h, p): make(h, p) for h, p in denied
+                     for way, make in WAYS.items()}
+            for key, r in self.raw(options, cases, mode).items():
+                with self.subTest(key, mode=mode):
+                    self.assertDenied(r, {"denied"})
+            self.assertQuiet(o)
+            cases = {"%s %s:%d" % (way, h, p): make(h, p, get=True) for h, p in twins
+                     for way, make in WAYS.items()}
+            for key, r in self.raw(options, cases, mode).items():
+                with self.subTest(key, mode=mode):
+                    self.assertIn(b"hello from net", r["recv"])
+            self.assertEqual(len(o.accepts()), len(cases))
+
+
     def test_a_relay_inside_changes_nothing(self):  # H-057
         o = self.w.oracle()
         done = self.w.sbx_run(GOOD, ["/usr/bin/python3", "-c", RELAY])

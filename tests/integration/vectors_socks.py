@@ -92,8 +92,11 @@ class Addresses(RawCase):
                       [8])
 
     def test_allowed(self):
-        options = ["-a", v4(1), "-a", "[%s]" % v6(1)]
-        cases = {"5 v4": socks5_addr(v4(1), 80, get=True), "5 v6": socks5_addr(v6(1), 80, get=True),
+        options = ["-a", v4(1), "-a", "[2A01:4F8:10:0::1]"]  # another spelling of v6(1): A-039
+        cases = {"5 text6 long": socks5("2a01:04f8:0010::0001", 80, get=True),
+                 "5 text6 v4": socks5("2A01:4f8:10::0.0.0.1", 80, get=True),
+                 "4a text6": socks4a("2a01:4f8:10:0:0::1", 80, get=True),
+                 "5 v4": socks5_addr(v4(1), 80, get=True), "5 v6": socks5_addr(v6(1), 80, get=True),
                  "5 text": socks5(v4(1), 80, get=True), "5 text6": socks5(v6(1), 80, get=True),
                  "4 v4": self.socks4(v4(1), get=True), "4a text": socks4a(v4(1), 80, get=True),
                  "5 mapped": socks5_addr("::ffff:" + v4(1), 80, get=True)}
@@ -138,12 +141,14 @@ class Protocol(RawCase):
         cases = {"S-010 %02x" % b: Pieces([bytes([b]) + b"\1\0" + b"xxxxxxxx" * 4])
                  for b in range(256) if b not in (4, 5) and not chr(b).isalpha() and b != 13}
         cases["S-010 TLS"] = Pieces([b"\x16\3\1\2\0\1\0\1\xfc\3\3" + bytes(500)])
+        cases["S-010 05http"] = Pieces([b"\5GET http://good.example/ HTTP/1.1\r\nHost: x\r\n\r\n" * 3])
+        cases["S-010 04http"] = Pieces([b"\4GET http://good.example/ HTTP/1.1\r\nHost: x\r\n\r\n" * 3])
         cases["S-035"] = Pieces([bytes(1 << 20)])
         cases["S-035.5"] = Pieces([b"\5" + bytes(1 << 20)])
 
         def judge(key, r):
             self.assertIn(r["end"], ("eof", "reset"))
-            self.assertIn(r["recv"], (b"", b"\5\xff", b"\5\0"))
+            self.assertIn(r["recv"], (b"", b"\5\xff", b"\5\0", b"\0\x5b\0\0\0\0\0\0"))
         for mode in MODES:
             self.check_quiet(cases, judge, mode)
 

@@ -3,6 +3,8 @@
 BAD: not a canonical host; DENY: canonical but refused; OK: reaches the origin.
 The list of allowed hosts is ALLOW below. Hosts are bytes, as they are sent.
 """
+import ipaddress
+
 BAD, DENY, EITHER, OK = "bad", "deny", "bad or deny", "ok"
 ALLOW = ["-a", "good.example", "-a", "*.wild.example", "-d", "bad.wild.example"]
 
@@ -41,7 +43,7 @@ def hosts():
     add("H-020", BAD, "good.example@evil.test", "good.example:443@evil.test",
         "evil.test@good.example", "u:p@good.example")
     for mark in "/#?":
-        add("H-021", EITHER, "evil.test%s.wild.example" % mark)
+        add("H-021", EITHER, "evil.test%s.wild.example" % mark, "evil.test:80%s.wild.example" % mark)
     for mark in "\\;,!$&'()*+=~|^`{}<>\"":
         add("H-021", BAD, "evil.test%s.wild.example" % mark, "good.example%s" % mark)
     add("H-022", BAD, "evil.test:80.wild.example", "good.example:443:80", "good.example:80:")
@@ -119,6 +121,33 @@ def hosts():
     add("H-047", OK, "x.bad.wild.example")  # as decided: the denied name is its own
     add("H-040", OK, "a.wild.example", "a.b.c.wild.example")
     return out
+
+
+# what a refused literal is, where "*" allows what is public
+CLASSES = {
+    "A-001": {"loopback"}, "A-002": {"loopback"}, "A-004": {"loopback"}, "A-005": {"loopback"},
+    "A-007": {"loopback"}, "A-009": {"loopback", "metadata", "private"},
+    "A-010": {"special", "private"}, "A-012": {"loopback", "metadata"},
+    "A-014": {"link-local", "special", "private"}, "A-015": {"link-local"},
+    "A-016": {"private", "special"}, "A-017": {"special", "loopback"}, "A-019": {"private"},
+    "A-020": {"link-local", "metadata"}, "A-021": {"metadata"}, "A-022": {"metadata"},
+    "A-024": {"special"}, "A-026": {"own-address", "private"},
+}
+
+
+def literals():
+    """(id, text without brackets, codes): the addresses among hosts() that are refused."""
+    seen = set()
+    for ident, host, want, _ in hosts():
+        text, row = host.decode("latin1").strip("[]"), ident.partition(".")[0]
+        if want != DENY or row not in CLASSES or text in seen:
+            continue
+        try:
+            ipaddress.ip_address(text)
+        except ValueError:
+            continue
+        seen.add(text)
+        yield ident, text, CLASSES[row]
 
 
 # (id, text of the port, expectation) for the ways where a port is text

@@ -179,6 +179,10 @@ FORBIDDEN_NETS = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/
                   "2001:db8::/32"]
 
 
+# public neighbours of a block that is refused (A-019)
+NEIGHBOURS = ["100.63.255.255", "100.128.0.0"]
+
+
 def must_run():
     return os.environ.get("SBX_TESTS_MUST_RUN") == "1"
 
@@ -459,7 +463,7 @@ addr add %s/64 dev veth1 nodad
 link set veth1 up
 route add local 51.15.10.0/24 dev lo
 route add local 2a01:4f8:10::/64 dev lo
-""" % (GATE4, GATE6) + "".join("route add local %s dev lo\n" % net for net in [*FORBIDDEN_NETS, ZERO4])
+""" % (GATE4, GATE6) + "".join("route add local %s dev lo\n" % net for net in [*FORBIDDEN_NETS, *NEIGHBOURS, ZERO4])
         routes = """
 route add default via %s
 route add default via %s
