@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/decimal.h"
+
 static void raw(struct jsonout *j, const char *s, size_t n)
 {
 	if (j->full || j->size - j->len < n) {
@@ -44,16 +46,28 @@ static void quoted(struct jsonout *j, const char *s, size_t n)
 	raw(j, "\"", 1);
 }
 
-/* The comma and the name before a value. */
+/* The comma and the name before a value. A name is a word of ours: nothing in it needs a mark. */
 static void member(struct jsonout *j, const char *key)
 {
-	if (!j->first)
-		raw(j, ",", 1);
+	size_t n = key ? strlen(key) : 0;
+	bool comma = !j->first;
+	char *p;
+
 	j->first = false;
-	if (!key)
+	if (j->full || j->size - j->len < n + 4) {
+		j->full = true;
 		return;
-	quoted(j, key, strlen(key));
-	raw(j, ":", 1);
+	}
+	p = j->buf + j->len;
+	if (comma)
+		*p++ = ',';
+	if (key) {
+		*p++ = '"';
+		p = mempcpy(p, key, n);
+		*p++ = '"';
+		*p++ = ':';
+	}
+	j->len = (size_t)(p - j->buf);
 }
 
 void jsonout_begin(struct jsonout *j, char *buf, size_t size)
@@ -85,14 +99,10 @@ void jsonout_str(struct jsonout *j, const char *key, const char *s)
 
 void jsonout_uint(struct jsonout *j, const char *key, uint64_t v)
 {
-	char digits[20];
-	size_t i = sizeof(digits);
+	char digits[DECIMAL_MAX];
 
 	member(j, key);
-	do
-		digits[--i] = (char)('0' + v % 10);
-	while (v /= 10);
-	raw(j, digits + i, sizeof(digits) - i);
+	raw(j, digits, decimal_format(v, digits));
 }
 
 void jsonout_bool(struct jsonout *j, const char *key, bool v)

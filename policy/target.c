@@ -1,10 +1,10 @@
 #include "policy/target.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/decimal.h"
 #include "base/reader.h"
 
 static const char *const via_name[] = {
@@ -78,11 +78,18 @@ bool target_is_literal(const struct target *t)
 const char *target_format(const struct target *t, char out[TARGET_TEXT_MAX])
 {
 	bool v6 = t->addr.family == AF_INET6;
-	int n;
+	char port[DECIMAL_MAX], *p = out;
 
-	n = snprintf(out, TARGET_TEXT_MAX, "%s%s%s", v6 ? "[" : "", t->host.s, v6 ? "]" : "");
-	if (t->port && n > 0 && n < TARGET_TEXT_MAX)
-		(void)snprintf(out + n, TARGET_TEXT_MAX - (size_t)n, ":%u", (unsigned)t->port);
+	if (v6)
+		*p++ = '[';
+	p = mempcpy(p, t->host.s, t->host.len);
+	if (v6)
+		*p++ = ']';
+	if (t->port) {
+		*p++ = ':';
+		p = mempcpy(p, port, decimal_format(t->port, port));
+	}
+	*p = '\0';
 	return out;
 }
 
