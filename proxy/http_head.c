@@ -20,21 +20,24 @@ enum field_id {
 	FIELD_MAX_FORWARDS,
 };
 
+#define FIELD(name) name, sizeof(name) - 1
+
 static const struct {
 	const char *name;
+	size_t n;
 	enum field_id id;
 } known_fields[] = {
-	{ "connection", FIELD_CONNECTION },
-	{ "content-length", FIELD_LENGTH },
-	{ "expect", FIELD_EXPECT },
-	{ "host", FIELD_HOST },
-	{ "http2-settings", FIELD_HOP },
-	{ "keep-alive", FIELD_HOP },
-	{ "max-forwards", FIELD_MAX_FORWARDS },
-	{ "te", FIELD_HOP },
-	{ "trailer", FIELD_HOP },
-	{ "transfer-encoding", FIELD_CODING },
-	{ "upgrade", FIELD_UPGRADE },
+	{ FIELD("connection"), FIELD_CONNECTION },
+	{ FIELD("content-length"), FIELD_LENGTH },
+	{ FIELD("expect"), FIELD_EXPECT },
+	{ FIELD("host"), FIELD_HOST },
+	{ FIELD("http2-settings"), FIELD_HOP },
+	{ FIELD("keep-alive"), FIELD_HOP },
+	{ FIELD("max-forwards"), FIELD_MAX_FORWARDS },
+	{ FIELD("te"), FIELD_HOP },
+	{ FIELD("trailer"), FIELD_HOP },
+	{ FIELD("transfer-encoding"), FIELD_CODING },
+	{ FIELD("upgrade"), FIELD_UPGRADE },
 };
 
 /* The names in Connection, of all its lines together. */
@@ -65,9 +68,15 @@ bool http_slice_is(struct http_slice s, const char *text)
 
 bool http_is_tchar(uint8_t c)
 {
-	if ((c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z'))
-		return true;
-	return c && strchr("!#$%&'*+-.^_`|~", c);
+	static const bool tchar[UINT8_MAX + 1] = {
+		['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['!'] = true,
+		['#'] = true,	      ['$'] = true,	    ['%'] = true,	  ['&'] = true,
+		['\''] = true,	      ['*'] = true,	    ['+'] = true,	  ['-'] = true,
+		['.'] = true,	      ['^'] = true,	    ['_'] = true,	  ['`'] = true,
+		['|'] = true,	      ['~'] = true,
+	};
+
+	return tchar[c];
 }
 
 static bool is_blank(uint8_t c)
@@ -131,6 +140,22 @@ static enum parse scan_line_end(struct http_scan *s, enum http_head_kind kind,
 	return PARSE_MORE;
 }
 
+static bool is_control(uint8_t c)
+{
+	return (c < 0x20 && c != '\t') || c == 0x7f;
+}
+
+/* The bytes of a line that neither end it nor spoil it, taken together. */
+static size_t scan_run(struct http_scan *s, const uint8_t *p, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && !is_control(p[i]))
+		i++;
+	s->column += (uint32_t)i;
+	return i;
+}
+
 static enum parse scan_byte(struct http_scan *s, uint8_t c, enum http_head_kind kind,
 			    struct http_error *err)
 {
@@ -143,7 +168,7 @@ static enum parse scan_byte(struct http_scan *s, uint8_t c, enum http_head_kind 
 	}
 	if (c == '\n')
 		return bad(err, kind, 400, "LF without CR in the head");
-	if ((c < 0x20 && c != '\t') || c == 0x7f)
+	if (is_control(c))
 		return bad(err, kind, 400, "control character in the head");
 	s->column++;
 	return PARSE_MORE;
@@ -153,11 +178,17 @@ enum parse http_head_scan(struct http_scan *s, const void *p, size_t n, enum htt
 			  struct http_error *err)
 {
 	size_t max = kind == HTTP_HEAD_REQUEST ? HTTP_HEAD_MAX : HTTP_RESPONSE_HEAD_MAX;
+	size_t end = n < max ? n : max;
 	const uint8_t *bytes = p;
 
-	while (s->off < n && s->off < max) {
-		enum parse result = scan_byte(s, bytes[s->off++], kind, err);
+	while (s->off < end) {
+		enum parse result;
 
+		if (!s->cr)
+			s->off += (uint32_t)scan_run(s, bytes + s->off, end - s->off);
+		if (s->off == end)
+			break;
+		result = scan_byte(s, bytes[s->off++], kind, err);
 		if (result != PARSE_MORE)
 			return result;
 	}
@@ -171,7 +202,8 @@ enum parse http_head_scan(struct http_scan *s, const void *p, size_t n, enum htt
 static enum field_id field_id(struct http_slice name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(known_fields); i++)
-		if (http_slice_is(name, known_fields[i].name))
+		if (name.n == known_fields[i].n &&
+		    equal_ignoring_case(name.p, (const uint8_t *)known_fields[i].name, name.n))
 			return known_fields[i].id;
 	if (name.n > 6 && equal_ignoring_case(name.p, (const uint8_t *)"proxy-", 6))
 		return FIELD_HOP;
@@ -338,10 +370,10 @@ enum parse http_head_fields(struct reader *r, enum http_head_kind kind, struct h
 			    struct http_framing_fields *info, struct http_error *err)
 {
 	size_t max = kind == HTTP_HEAD_REQUEST ? HTTP_FIELDS_MAX : HTTP_RESPONSE_FIELDS_MAX;
-	struct nominated names = { .n = 0 };
+	struct nominated names UNINITIALIZED;
 	struct http_slice line;
 
-	fields->n = 0;
+	fields->n = names.n = 0;
 	*info = (struct http_framing_fields){ .max_forwards = -1 };
 	for (;;) {
 		struct http_field *f = &fields->v[fields->n];

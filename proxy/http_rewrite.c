@@ -1,11 +1,10 @@
 #include "proxy/http_rewrite.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/xalloc.h"
 
 /* What we add ourselves: request line remains, Host, framing, Connection, Upgrade, Expect. */
@@ -27,7 +26,8 @@ static void put_bytes(struct writer *w, const void *p, size_t n)
 	w->n += n;
 }
 
-static void put_text(struct writer *w, const char *text)
+/* Inlined: the length of a literal is then known to the compiler. */
+static inline void put_text(struct writer *w, const char *text)
 {
 	put_bytes(w, text, strlen(text));
 }
@@ -39,10 +39,12 @@ static void put_slice(struct writer *w, struct http_slice s)
 
 static void put_number(struct writer *w, const char *name, uint64_t value)
 {
-	char line[64];
+	char digits[DECIMAL_MAX];
 
-	(void)snprintf(line, sizeof(line), "%s: %" PRIu64 "\r\n", name, value);
-	put_text(w, line);
+	put_text(w, name);
+	put_text(w, ": ");
+	put_bytes(w, digits, decimal_format(value, digits));
+	put_text(w, "\r\n");
 }
 
 static void put_field(struct writer *w, const struct http_field *f)
@@ -203,15 +205,23 @@ static void put_delivery(struct writer *w, const struct http_response *resp,
 		put_text(w, "Connection: keep-alive\r\n");
 }
 
+/* Three digits: http_response_parse() takes nothing else. */
+static void put_status(struct writer *w, unsigned status)
+{
+	const char text[] = { (char)('0' + status / 100 % 10), (char)('0' + status / 10 % 10),
+			      (char)('0' + status % 10), ' ' };
+
+	put_bytes(w, text, sizeof(text));
+}
+
 struct http_text http_rewrite_response(const struct http_response *resp,
 				       const struct http_asked *asked, struct http_delivery *out)
 {
 	struct writer w = writer_for(&resp->fields, resp->reason.n);
 	struct http_delivery d = deliver(resp, asked);
-	char status[sizeof("HTTP/1.1 4294967295 ")];
 
-	(void)snprintf(status, sizeof(status), "HTTP/1.1 %03u ", resp->status);
-	put_text(&w, status);
+	put_text(&w, "HTTP/1.1 ");
+	put_status(&w, resp->status);
 	put_slice(&w, resp->reason);
 	put_text(&w, "\r\n");
 	for (size_t i = 0; i < resp->fields.n; i++)
