@@ -154,6 +154,11 @@ bool forward_may_reuse(const struct forward *f)
 	return f->server_keeps;
 }
 
+bool forward_may_repeat(const struct forward *f)
+{
+	return f->repeatable;
+}
+
 void forward_reuse(struct forward *f)
 {
 	f->reused = true;
@@ -412,6 +417,54 @@ static void upgrade(struct conn *c)
 	c->forward = NULL;
 }
 
+/* What is in @raw goes out, framed as the delivery says and behind a head that waits. */
+static void down_bytes(struct conn *c)
+{
+	struct forward *f = c->forward;
+	struct proxy *p = c->session->proxy;
+	bool chunked = f->delivery.framing == HTTP_BODY_CHUNKED;
+	size_t n = f->raw_len < STEP ? f->raw_len : STEP;
+	struct http_slice all = { .p = f->raw + f->raw_off, .n = n };
+	struct reader r = reader_init(all.p, n);
+	struct frame fr = { .p = p->scratch, .cap = sizeof(p->scratch) };
+
+	switch (f->down) {
+	case HTTP_BODY_LENGTH:
+		if (all.n > f->down_left)
+			all.n = (size_t)f->down_left;
+		f->down_left -= all.n;
+		put_data(&fr, all, chunked);
+		raw_consume(f, all.n);
+		if (f->down_left == 0)
+			f->phase = PHASE_DONE;
+		break;
+	case HTTP_BODY_CHUNKED:
+		switch (dechunk(&f->down_chunks, &r, &fr, chunked)) {
+		case PARSE_BAD:
+			conn_reset(c, "bad-response");
+			return;
+		case PARSE_OK:
+			f->phase = PHASE_DONE;
+			break;
+		case PARSE_MORE:
+			break;
+		}
+		raw_consume(f, n - r.n);
+		break;
+	case HTTP_BODY_UNTIL_CLOSE:
+		put_data(&fr, all, chunked);
+		raw_consume(f, n);
+		break;
+	case HTTP_BODY_NONE:
+		f->phase = PHASE_DONE;
+		return;
+	}
+	if (c->t.way[UPSTREAM].keep)
+		tunnel_keep(&c->t, UPSTREAM, fr.p, fr.n, 0);
+	else if (fr.n)
+		way_send(&c->t.way[UPSTREAM], &c->t.side[CLIENT], fr.p, fr.n);
+}
+
 static void response(struct conn *c, const struct http_response *resp)
 {
 	struct forward *f = c->forward;
@@ -441,6 +494,8 @@ static void response(struct conn *c, const struct http_response *resp)
 				   (resp->framing == HTTP_BODY_LENGTH && resp->length == 0)
 			   ? PHASE_DONE
 			   : PHASE_BODY;
+	if (f->phase == PHASE_BODY && f->raw_len)
+		down_bytes(c); /* in one segment with the head */
 }
 
 /* Return: false if more bytes are needed and there are none. */
@@ -485,52 +540,6 @@ static void down_ended(struct conn *c, bool clean)
 	if (f->delivery.framing == HTTP_BODY_CHUNKED)
 		way_send(&c->t.way[UPSTREAM], client, CHUNKED_LAST, strlen(CHUNKED_LAST));
 	f->phase = PHASE_DONE;
-}
-
-/* What is in @raw goes out, framed as the delivery says. */
-static void down_bytes(struct conn *c)
-{
-	struct forward *f = c->forward;
-	struct proxy *p = c->session->proxy;
-	bool chunked = f->delivery.framing == HTTP_BODY_CHUNKED;
-	size_t n = f->raw_len < STEP ? f->raw_len : STEP;
-	struct http_slice all = { .p = f->raw + f->raw_off, .n = n };
-	struct reader r = reader_init(all.p, n);
-	struct frame fr = { .p = p->scratch, .cap = sizeof(p->scratch) };
-
-	switch (f->down) {
-	case HTTP_BODY_LENGTH:
-		if (all.n > f->down_left)
-			all.n = (size_t)f->down_left;
-		f->down_left -= all.n;
-		put_data(&fr, all, chunked);
-		raw_consume(f, all.n);
-		if (f->down_left == 0)
-			f->phase = PHASE_DONE;
-		break;
-	case HTTP_BODY_CHUNKED:
-		switch (dechunk(&f->down_chunks, &r, &fr, chunked)) {
-		case PARSE_BAD:
-			conn_reset(c, "bad-response");
-			return;
-		case PARSE_OK:
-			f->phase = PHASE_DONE;
-			break;
-		case PARSE_MORE:
-			break;
-		}
-		raw_consume(f, n - r.n);
-		break;
-	case HTTP_BODY_UNTIL_CLOSE:
-		put_data(&fr, all, chunked);
-		raw_consume(f, n);
-		break;
-	case HTTP_BODY_NONE:
-		f->phase = PHASE_DONE;
-		return;
-	}
-	if (fr.n)
-		way_send(&c->t.way[UPSTREAM], &c->t.side[CLIENT], fr.p, fr.n);
 }
 
 /* A long body of known length need not be looked at. Return: as recv(). */
@@ -614,6 +623,8 @@ static void finish(struct conn *c)
 	bool clean = f->up_done && f->raw_len == 0 && !c->t.side[UPSTREAM].broken;
 
 	f->server_keeps = f->server_keeps && clean;
+	if (clean)
+		side_settle(&c->t.side[UPSTREAM]);
 	if (!f->delivery.keep_alive || !f->up_done || (f->client_ended && c->in.len == 0)) {
 		c->linger = !f->up_done;
 		conn_upstream_end(c, false, "eof");

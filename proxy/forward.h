@@ -30,6 +30,9 @@ bool forward_has_body(const struct forward *f);
 /** forward_may_reuse() - the server said that its connection may serve another request. */
 bool forward_may_reuse(const struct forward *f);
 
+/** forward_may_repeat() - it may be sent twice: no body, and a method that changes nothing. */
+bool forward_may_repeat(const struct forward *f);
+
 /** forward_reuse() - and it will serve this one. */
 void forward_reuse(struct forward *f);
 

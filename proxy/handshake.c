@@ -242,6 +242,7 @@ static void watch_upstream(struct conn *c)
 void handshake_run(struct conn *c)
 {
 	struct side *client = &c->t.side[CLIENT];
+	bool begun = false;
 	ssize_t n;
 
 	watch_upstream(c);
@@ -249,18 +250,19 @@ void handshake_run(struct conn *c)
 		if (c->in.len && understand(c))
 			continue;
 		if (c->state != CONN_HEAD || !client->readable)
-			return;
+			break;
 		n = conn_fill(c, SCRATCH_SIZE);
 		if (n < 0 && errno == EAGAIN)
-			return;
+			break;
 		if (n < 0)
 			conn_reset(c, "client-gone");
 		else if (n == 0)
 			conn_close(c, "eof");
-		else if (c->idle)
-			conn_timer(c, conn_limits(c)->head_ms);
+		begun |= c->idle;
 		c->idle = false;
 	}
+	if (begun && c->state == CONN_HEAD) /* most heads come whole and need no clock */
+		conn_timer(c, conn_limits(c)->head_ms);
 }
 
 void handshake_timeout(struct conn *c)

@@ -349,14 +349,19 @@ static void dial_parent(struct conn *c, const struct upstream *up)
 	parent_start(c->parent);
 }
 
-/* The connection of the client's last request may serve this one too. */
+/*
+ * The connection of the client's last request may serve this one too. A reset that came together
+ * with the last response has made no event of its own: it is looked for where the request could
+ * not be sent once more.
+ */
 static bool reuse(struct conn *c)
 {
 	struct decision d;
 
 	if (c->t.side[UPSTREAM].fd < 0 || !c->forward)
 		return false;
-	if (!forward_may_reuse(c->forward) || (!c->through && !vet(c, &c->addr, &d))) {
+	if (!forward_may_reuse(c->forward) || (!c->through && !vet(c, &c->addr, &d)) ||
+	    (!forward_may_repeat(c->forward) && side_has_error(&c->t.side[UPSTREAM]))) {
 		conn_upstream_end(c, false, "eof");
 		return false;
 	}

@@ -36,6 +36,8 @@
 #include "base/xalloc.h"
 #include "proxy/tls.h"
 
+#define SIDE_EVENTS (EV_READ | EV_CLOSED | EV_PERSIST | EV_ET)
+
 void tunnel_init(struct tunnel *t)
 {
 	memset(t, 0, sizeof(*t));
@@ -64,9 +66,9 @@ void side_take(struct side *s, struct event_base *base, int fd, event_callback_f
 {
 	s->fd = fd;
 	s->readable = s->writable = true;
-	s->watched = s->armed = s->broken = s->local = s->held = false;
+	s->watched = s->armed = s->broken = s->local = s->held = s->drained = s->ended = false;
 	s->tls = NULL;
-	event_assign(&s->ev, base, fd, EV_READ | EV_PERSIST | EV_ET, cb, arg);
+	event_assign(&s->ev, base, fd, SIDE_EVENTS, cb, arg);
 }
 
 bool side_watch(struct side *s)
@@ -155,11 +157,21 @@ static ssize_t local_recv(struct side *s, void *p, size_t n, int flags)
 
 ssize_t side_recv(struct side *s, void *p, size_t n, int flags)
 {
+	ssize_t got;
+
 	if (s->local)
 		return local_recv(s, p, n, flags);
-	if (!s->tls)
-		return recv(s->fd, p, n, flags);
-	return flags & MSG_PEEK ? tls_peek(s->tls, p, n) : tls_recv(s->tls, p, n);
+	if (s->tls)
+		return flags & MSG_PEEK ? tls_peek(s->tls, p, n) : tls_recv(s->tls, p, n);
+	got = recv(s->fd, p, n, flags);
+	s->drained = got > 0 && (size_t)got < n && !(flags & MSG_PEEK);
+	return got;
+}
+
+void side_settle(struct side *s)
+{
+	if (s->drained && !s->ended)
+		s->readable = false;
 }
 
 static ssize_t side_send(struct side *s, const void *p, size_t n)
@@ -177,8 +189,12 @@ static void side_shutdown(struct side *s)
 
 void side_ready(struct side *s, short what)
 {
-	if (what & EV_READ)
+	if (what & (EV_READ | EV_CLOSED)) {
 		s->readable = true;
+		s->drained = false;
+	}
+	if (what & EV_CLOSED)
+		s->ended = true;
 	if (what & EV_WRITE)
 		s->writable = true;
 }
@@ -199,8 +215,8 @@ void side_want_write(struct side *s)
 		return;
 	s->armed = true;
 	event_del(&s->ev);
-	event_assign(&s->ev, base, s->fd, EV_READ | EV_WRITE | EV_PERSIST | EV_ET,
-		     event_get_callback(&s->ev), event_get_callback_arg(&s->ev));
+	event_assign(&s->ev, base, s->fd, SIDE_EVENTS | EV_WRITE, event_get_callback(&s->ev),
+		     event_get_callback_arg(&s->ev));
 	s->watched = event_add(&s->ev, NULL) == 0;
 	if (!s->watched)
 		side_failed(s);

@@ -23,21 +23,22 @@ struct tls;
 
 /**
  * struct side - one socket and what is known of it
- * @ev: edge-triggered and persistent, EV_READ; EV_WRITE joins at the first full send buffer
+ * @ev: edge-triggered and persistent, EV_READ and EV_CLOSED; EV_WRITE joins at the first full send buffer
+ * @tls: the bytes go through it, not to the socket as they are; or NULL
  * @fd: the socket, -1 when there is none
  * @readable, @writable: worth trying; cleared by EAGAIN, set by the event
  * @armed: @ev waits for EV_WRITE too
  * @watched: @ev has been added
  * @broken: an error was seen: what was sent to it last may be lost
- * @tls: the bytes go through it, not to the socket as they are; or NULL
+ * @drained: the last side_recv() got less than it asked for
+ * @ended: an event has told of the peer's end
  * @local: a unix socket; @held: the first byte in its receive queue has been read, see side_recv()
  */
 struct side {
 	struct event ev;
-	int fd;
-	bool readable, writable, watched, armed, broken;
 	struct tls *tls;
-	bool local, held;
+	int fd;
+	bool readable, writable, watched, armed, broken, local, held, drained, ended;
 };
 
 /**
@@ -115,6 +116,17 @@ void side_set_local(struct side *s);
  * read stays in the queue until the next is read behind it, or side_close() ends it cleanly.
  */
 ssize_t side_recv(struct side *s, void *p, size_t n, int flags);
+
+/**
+ * side_settle() - the message that was read is whole: nothing more is expected now
+ *
+ * Saves the recv() that would only say EAGAIN. A stream that gave less than it was asked for is
+ * empty, and whatever comes later makes an edge. Three things can hide behind a short read: the
+ * end of the stream, but EV_CLOSED has told of that; a reset, which comes as EV_READ like anything
+ * else, so that side_has_error() is for the caller to ask where it matters; and what follows a
+ * byte out of band, where recv() stops. So a tunnel reads until EAGAIN.
+ */
+void side_settle(struct side *s);
 
 /** side_ready() - note what the event said. */
 void side_ready(struct side *s, short what);

@@ -99,6 +99,13 @@ static bool answer_special(int fd, struct http_origin *h, const char *head)
 		(void)say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nonce");
 		return false; /* and closes, though it did not say so */
 	}
+	if (strstr(head, " /reset ")) {
+		const struct linger rst = { .l_onoff = 1, .l_linger = 0 };
+
+		(void)say(fd, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nreset");
+		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst));
+		return false;
+	}
 	if (strncmp(head, "GET /drop ", 10) == 0) {
 		wait_go(h, 1);
 		return false;
@@ -839,6 +846,84 @@ static void test_half_closed_client_gets_its_answer(void **state)
 	free(h);
 }
 
+/* Whoever waits for a head and its body is not woken twice: both come in one piece. */
+static void test_small_answer_comes_in_one_piece(void **state)
+{
+	struct world *w = *state;
+	struct http_origin *h = http_origin_new();
+	struct origin *o = origin_start(serve, h);
+	int fd = dial_port(w->port);
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	for (int i = 0; i < 50; i++) {
+		char reply[4096];
+		ssize_t n;
+
+		ask_for(fd, o->port, "GET", "/", "");
+		n = recv(fd, reply, sizeof(reply) - 1, 0);
+		assert_true(n > 0);
+		reply[n] = '\0';
+		assert_non_null(strstr(reply, "\r\n\r\nok"));
+	}
+	assert_int_equal(atomic_load(&o->accepts), 1);
+	close(fd);
+	origin_stop(o);
+	free(h);
+}
+
+/* What may not be sent twice is not sent on a connection that was reset behind its last answer. */
+static void test_upload_behind_a_reset_goes_elsewhere(void **state)
+{
+	struct world *w = *state;
+	struct http_origin *h = http_origin_new();
+	struct origin *o = origin_start(serve, h);
+	char head[4096], body[64];
+	int fd = dial_port(w->port);
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	for (int i = 0; i < 20; i++) {
+		ask_for(fd, o->port, "GET", "/reset", "");
+		assert_int_equal(read_response(fd, head, sizeof(head), body, sizeof(body)), 200);
+		eventually(atomic_load(&o->busy) == 0); /* the reset has been sent */
+		if (i % 2) {
+			ask_for(fd, o->port, "GET", "/reset", ""); /* its twin is sent again */
+		} else {
+			ask_for(fd, o->port, "POST", "/reset", "Content-Length: 2\r\n");
+			assert_true(say(fd, "hi"));
+		}
+		assert_int_equal(read_response(fd, head, sizeof(head), body, sizeof(body)), 200);
+		eventually(atomic_load(&o->busy) == 0);
+	}
+	assert_int_equal(atomic_load(&h->requests), 40);
+	close(fd);
+	origin_stop(o);
+	free(h);
+}
+
+/* A reset must be noticed although the server says nothing, however early it comes. */
+static void test_reset_behind_a_request_is_noticed(void **state)
+{
+	const struct linger rst = { .l_onoff = 1, .l_linger = 0 };
+	struct world *w = *state;
+	struct http_origin *h = http_origin_new();
+	struct origin *o = origin_start(serve, h);
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	for (int i = 1; i <= 20; i++) {
+		int fd = dial_port(w->port);
+
+		ask_for(fd, o->port, "GET", "/drop", "");
+		if (i <= 10)
+			eventually(atomic_load(&h->requests) == i);
+		assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst)), 0);
+		close(fd);
+		eventually(world_count(w, PROXY_EVENT_CLOSE, CODE_OK) == (size_t)i);
+	}
+	atomic_store(&h->go, 1);
+	origin_stop(o);
+	free(h);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -866,6 +951,9 @@ int main(void)
 		T(test_reader_that_stops_holds_the_server_back),
 		T(test_head_has_no_body),
 		T(test_half_closed_client_gets_its_answer),
+		T(test_small_answer_comes_in_one_piece),
+		T(test_upload_behind_a_reset_goes_elsewhere),
+		T(test_reset_behind_a_request_is_noticed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
