@@ -2,10 +2,12 @@
  * load.c - the load client of tests/bench/compare and tests/soak
  *
  *	load get     -t HOST:PORT [-p PROXY]   connect, GET /BYTES, read all of it, close
- *	load refuse  -t HOST:PORT  -p PROXY    connect, CONNECT, read a whole refusal until its end
+ *	load refuse  -t HOST:PORT  -p PROXY    connect, CONNECT, read a whole refusal: to its length,
+ *	                                       or to the end if it has none
  *	load idle    -t HOST:PORT [-p PROXY]   open -n tunnels, say "ready", hold them -s seconds
  *	load forward -t HOST:PORT  -p PROXY    GET http://HOST:PORT/BYTES again and again on -c
  *	                                       connections; without -p the same as "GET /BYTES"
+ *	load inside  -t HOST:PORT  -p PROXY    the same through a CONNECT tunnel each
  *
  *	-c N  at once (1)    -n N  stop after so many    -s SECONDS  stop after that time (1)
  *	-b BYTES  of each body (66)    -T SECONDS  for one operation (30)
@@ -40,9 +42,10 @@
 #define LATENCIES   (1u << 20) /* so many operations are timed; the rest only counted */
 #define ERRORS_MAX  1000
 #define EVENTS	    256
+#define TO_END	    UINT64_MAX
 #define PORT_BLOCKS 27000 /* connections from one source address; TIME_WAIT keeps them a minute */
 
-enum mode { GET, REFUSE, IDLE, FORWARD };
+enum mode { GET, REFUSE, IDLE, FORWARD, INSIDE };
 
 /* CONNECT is sent, its answer read; then the same for GET. HELD: an idle tunnel. */
 enum state { FREE, ASK, ANSWER, REQUEST, HEAD, BODY, HELD };
@@ -51,7 +54,7 @@ struct slot {
 	int fd;
 	enum state state;
 	uint64_t born_ns;
-	uint64_t left; /* of the body */
+	uint64_t left; /* of the body, or TO_END */
 	size_t nhead;
 	char head[HEAD_ROOM];
 };
@@ -198,6 +201,30 @@ static size_t get_head(struct slot *s, int *status)
 	}
 }
 
+/* What the head of @n bytes announces; TO_END when it announces nothing. */
+static uint64_t length_of(const struct slot *s, size_t n)
+{
+	const char *field = strcasestr(s->head, "\r\nContent-Length:");
+
+	return field && field < s->head + n ? strtoull(field + 17, NULL, 10) : TO_END;
+}
+
+/* Return: false if more of the body is there than there may be. */
+static bool begin_body(struct slot *s, size_t n)
+{
+	const size_t here = s->nhead - n;
+
+	s->left = length_of(s, n);
+	st.bytes += here;
+	if (s->left < here) {
+		failed(s, "a body of more than was announced");
+		return false;
+	}
+	s->left -= s->left == TO_END ? 0 : here;
+	s->state = BODY;
+	return true;
+}
+
 static void do_answer(struct slot *s)
 {
 	int status;
@@ -209,7 +236,7 @@ static void do_answer(struct slot *s)
 		if (status / 100 == 2)
 			failed(s, "it was allowed");
 		else
-			s->state = BODY; /* to its end */
+			(void)begin_body(s, n);
 		return;
 	}
 	if (status != 200) {
@@ -225,29 +252,19 @@ static void do_head(struct slot *s)
 {
 	int status;
 	size_t n = get_head(s, &status);
-	const char *length;
 
 	if (n == 0)
 		return;
-	length = strcasestr(s->head, "\r\nContent-Length:");
-	if (status != 200 || !length || length > s->head + n) {
-		failed(s, "GET: status %d%s", status, length ? "" : ", no length");
-		return;
-	}
-	s->left = strtoull(length + 17, NULL, 10);
-	st.bytes += s->nhead - n;
-	if (s->left < s->nhead - n) {
-		failed(s, "GET: more than was announced");
-		return;
-	}
-	s->left -= s->nhead - n;
-	s->state = BODY;
+	if (status != 200 || length_of(s, n) == TO_END)
+		failed(s, "GET: status %d%s", status, status == 200 ? ", no length" : "");
+	else
+		(void)begin_body(s, n);
 }
 
 static void body_done(struct slot *s)
 {
 	finished(s);
-	if (o.mode != FORWARD) {
+	if (o.mode != FORWARD && o.mode != INSIDE) {
 		slot_close(s);
 		return;
 	}
@@ -260,22 +277,22 @@ static void do_body(struct slot *s)
 	while (s->state == BODY) {
 		ssize_t n;
 
-		if (o.mode != REFUSE && s->left == 0) {
+		if (s->left == 0) {
 			body_done(s);
 			return;
 		}
-		n = recv(s->fd, bin, CHUNK, o.mode == REFUSE ? 0 : MSG_TRUNC);
+		n = recv(s->fd, bin, CHUNK, MSG_TRUNC);
 		if (n < 0 && errno == EAGAIN)
 			return;
-		if (n == 0 && o.mode == REFUSE) {
+		if (n == 0 && s->left == TO_END) {
 			body_done(s);
 		} else if (n <= 0) {
 			st.truncated += n == 0;
 			failed(s, "body: %s", n < 0 ? strerror(errno) : "end");
-		} else if (o.mode != REFUSE && (uint64_t)n > s->left) {
+		} else if ((uint64_t)n > s->left) {
 			failed(s, "body: more than was announced");
 		} else {
-			s->left -= o.mode == REFUSE ? 0 : (uint64_t)n;
+			s->left -= s->left == TO_END ? 0 : (uint64_t)n;
 			st.bytes += (uint64_t)n;
 		}
 	}
@@ -438,9 +455,10 @@ static void usage(void) __attribute__((noreturn));
 
 static void usage(void)
 {
-	(void)fputs("usage: load get|refuse|idle|forward -t HOST:PORT [-p PROXY] [-c N] [-n N] "
-		    "[-s SECONDS] [-b BYTES] [-T SECONDS]\n",
-		    stderr);
+	(void)fputs(
+		"usage: load get|refuse|idle|forward|inside -t HOST:PORT [-p PROXY] [-c N] [-n N] "
+		"[-s SECONDS] [-b BYTES] [-T SECONDS]\n",
+		stderr);
 	exit(2);
 }
 
@@ -467,7 +485,7 @@ static void set_address(const char *text)
 
 static void parse(int argc, char **argv)
 {
-	static const char *const modes[] = { "get", "refuse", "idle", "forward" };
+	static const char *const modes[] = { "get", "refuse", "idle", "forward", "inside" };
 	const char *proxy = NULL;
 	int c;
 
