@@ -35,7 +35,7 @@ static bool make(struct pipepool *p, struct pipe *out)
 		size = fcntl(fd[1], F_GETPIPE_SZ);
 	else
 		size = PIPE_SIZE;
-	*out = (struct pipe){ .rd = fd[0], .wr = fd[1], .size = size < 0 ? 0 : (size_t)size };
+	*out = (struct pipe){ .rd = fd[0], .wr = fd[1], .size = size < 0 ? 0 : (uint32_t)size };
 	if (out->size >= PIPE_SIZE)
 		p->big++;
 	if (out->size >= PIPE_SIZE_MIN)

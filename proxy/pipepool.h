@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "proxy/limits.h"
 
@@ -20,7 +21,7 @@
  */
 struct pipe {
 	int rd, wr;
-	size_t size;
+	uint32_t size;
 };
 
 #define PIPE_NONE ((struct pipe){ .rd = -1, .wr = -1, .size = 0 })

@@ -319,7 +319,7 @@ static void flush_pipe(struct way *w, struct side *to)
 		send_failed(to);
 		return;
 	}
-	w->held -= (size_t)n;
+	w->held -= (uint32_t)n;
 	w->bytes += (size_t)n;
 }
 
@@ -393,7 +393,7 @@ ssize_t way_fill(struct way *w, struct side *from, size_t max)
 		       SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 
 	if (n > 0)
-		w->held = (size_t)n;
+		w->held = (uint32_t)n;
 	return n;
 }
 

@@ -44,8 +44,8 @@ struct side {
 /**
  * struct way - one direction, from side[i] to side[1 - i]
  * @keep: bytes to be sent before anything else, @keep_off of @keep_len sent, or NULL
- * @pipe: holds @held bytes, or PIPE_NONE
  * @bytes: payload handed to the receiver's kernel
+ * @pipe: holds @held bytes, or PIPE_NONE
  * @uncounted: so many of the bytes in @keep are ours and no payload
  * @bulk: the last turn moved much: splice at once
  * @shut: nothing is passed on and nothing read, until somebody opens it
@@ -54,11 +54,9 @@ struct side {
  */
 struct way {
 	uint8_t *keep;
-	uint32_t keep_off, keep_len;
-	struct pipe pipe;
-	size_t held;
 	uint64_t bytes;
-	uint32_t uncounted;
+	struct pipe pipe;
+	uint32_t held, keep_off, keep_len, uncounted;
 	bool bulk, shut, eof, done;
 };
 
