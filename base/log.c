@@ -5,14 +5,18 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
+#define COLUMNS_MAX 1024 /* of a terminal that is asked for its column; wider ones are not */
+
 static enum log_level threshold = LOG_LEVEL_WARN;
 static bool crlf;
 static char eol[] = "\r\n";
+static volatile bool *line_open;
 
 static const char *const level_name[] = {
 	[LOG_LEVEL_ERROR] = "error",
@@ -37,19 +41,61 @@ void log_set_crlf(bool on)
 	crlf = on;
 }
 
-/* One write, so that lines of several processes do not mix. Return: whether there was room. */
-static bool put(const char *line, size_t len)
+void log_set_line(volatile bool *open)
+{
+	line_open = open;
+}
+
+/* What leads to the start of a line; empty where we are at one, or where it is no terminal. */
+static struct iovec lead(void)
+{
+	static char blanks[COLUMNS_MAX + 1];
+	struct winsize ws;
+	size_t n;
+
+	if (line_open && !*line_open)
+		return (struct iovec){ eol, 0 };
+	if (line_open)
+		return crlf ? (struct iovec){ eol, 2 } : (struct iovec){ eol + 1, 1 };
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) < 0 || ws.ws_col == 0 || ws.ws_col > COLUMNS_MAX)
+		return (struct iovec){ eol, 0 };
+	n = ws.ws_col;
+	memset(blanks, ' ', n);
+	blanks[n++] = '\r';
+	return (struct iovec){ blanks, n };
+}
+
+static bool has_room(void)
 {
 	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
 
-	if (poll(&p, 1, 0) != 1 || !(p.revents & POLLOUT))
-		return false;
-	if (crlf && len > 0 && line[len - 1] == '\n') {
-		struct iovec v[] = { { (char *)(uintptr_t)line, len - 1 }, { eol, 2 } };
+	return poll(&p, 1, 0) == 1 && p.revents & POLLOUT;
+}
 
-		return writev(STDERR_FILENO, v, 2) >= 0;
-	}
-	return write(STDERR_FILENO, line, len) >= 0;
+/* One write, so that lines of several processes do not mix. Return: whether there was room. */
+static bool put(const char *line, size_t len)
+{
+	bool ends = crlf && len > 0 && line[len - 1] == '\n';
+	struct iovec v[] = { { .iov_len = 0 },
+			     { (char *)(uintptr_t)line, ends ? len - 1 : len },
+			     { eol, ends ? strlen(eol) : 0 } };
+
+	if (!has_room())
+		return false;
+	v[0] = lead();
+	if (writev(STDERR_FILENO, v, (int)ARRAY_SIZE(v)) < 0)
+		return false;
+	if (line_open)
+		*line_open = false;
+	return true;
+}
+
+void log_fresh_line(void)
+{
+	struct iovec v = lead();
+
+	if (v.iov_len && has_room() && writev(STDERR_FILENO, &v, 1) > 0 && line_open)
+		*line_open = false;
 }
 
 void log_raw(const char *line, size_t len)

@@ -22,6 +22,23 @@ void log_set_level(enum log_level level);
 /** log_set_crlf() - our terminal is in raw mode: lines must end in CR LF. */
 void log_set_crlf(bool on);
 
+/**
+ * log_set_line() - @open tells whether the last line on our terminal is unfinished
+ * @open: kept by whoever relays the terminal; cleared here when a line of ours has ended it
+ *
+ * Then a line of ours starts with a line end where it has to. A terminal that others write to without
+ * being asked (NULL, the default) is made to say it itself: see log_fresh_line().
+ */
+void log_set_line(volatile bool *open);
+
+/**
+ * log_fresh_line() - before something is written to stderr in another way: begin at the left
+ *
+ * Nothing where stderr is no terminal. Where nobody knows the column, as many blanks as a line has are
+ * written and a carriage return: they stay in an empty line, and lead out of one that is not.
+ */
+void log_fresh_line(void);
+
 /** log_enabled() - whether a line of this level would be written. */
 bool log_enabled(enum log_level level);
 

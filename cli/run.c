@@ -444,6 +444,8 @@ static int finish(const struct run *r, int status)
 
 	if (!refusals)
 		return status;
+	if (refusals_total(refusals) > 0)
+		log_fresh_line();
 	refusals_summary(refusals, stderr);
 	if (r->options.violations)
 		refusals_block(refusals, stderr);

@@ -1,12 +1,14 @@
 #include "cli/terminal.h"
 
 #include <stddef.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "launcher/pty.h"
 
 static struct pty pty;
 static bool active;
+static bool shared; /* standard error is a terminal, too: the one that is relayed */
 
 int terminal_start(const struct pty **out, struct error *err)
 {
@@ -16,7 +18,9 @@ int terminal_start(const struct pty **out, struct error *err)
 	if (pty_start(&pty, err) < 0)
 		return -1;
 	active = true;
-	log_set_crlf(true);
+	shared = isatty(STDERR_FILENO);
+	log_set_crlf(shared);
+	log_set_line(shared ? pty.open : NULL);
 	*out = &pty;
 	return 0;
 }
@@ -37,6 +41,7 @@ void terminal_pause(void)
 	if (!active)
 		return;
 	pty_pause(&pty);
+	*pty.open = false; /* a question begins with a line end, and leaves none unfinished */
 	log_set_crlf(false);
 }
 
@@ -44,7 +49,7 @@ void terminal_resume(void)
 {
 	if (!active)
 		return;
-	log_set_crlf(true);
+	log_set_crlf(shared);
 	pty_resume(&pty);
 }
 

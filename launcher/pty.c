@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -24,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/forked.h"
+#include "launcher/column.h"
 
 #define CHUNK 4096 /* the size of a terminal's buffer in the kernel */
 
@@ -57,19 +59,33 @@ static int set_raw(const struct termios *saved)
 	return tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
 }
 
-/* Copies what is there. Return: false at the end, or when nobody is on the other side. */
-static bool copy(int from, int to)
+/* The user's terminal's line: the supervisor may have ended it since. */
+static void note(struct column *c, volatile bool *open, const char *p, size_t n)
+{
+	c->open = *open;
+	column_feed(c, p, n);
+	*open = c->open;
+}
+
+/*
+ * Copies what is there; @line is of where to, if somebody wants to know. Return: false at the end, or
+ * when nobody is on the other side.
+ */
+static bool copy(int from, int to, struct column *line, volatile bool *open)
 {
 	char buf[CHUNK];
 	ssize_t n = read(from, buf, sizeof(buf));
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return true;
+	if (n > 0 && line)
+		note(line, open, buf, (size_t)n); /* before: it may be read as soon as it is seen */
 	return n > 0 && fd_write_all(to, buf, (size_t)n) == 0;
 }
 
-static void relay_loop(int master)
+static void relay_loop(int master, volatile bool *open)
 {
+	struct column line = { .open = false };
 	struct pollfd p[] = {
 		{ .fd = master, .events = POLLIN },
 		{ .fd = STDIN_FILENO, .events = POLLIN },
@@ -82,18 +98,18 @@ static void relay_loop(int master)
 		}
 		if (poll(p, ARRAY_SIZE(p), -1) < 0)
 			continue;
-		if (p[1].revents && !copy(STDIN_FILENO, master))
+		if (p[1].revents && !copy(STDIN_FILENO, master, NULL, NULL))
 			p[1].fd = -1;
 		/* What was written before the hang-up is read first; then read(2) says EIO. */
-		if (p[0].revents && !copy(master, STDOUT_FILENO))
+		if (p[0].revents && !copy(master, STDOUT_FILENO, &line, open))
 			return;
 	}
 }
 
 /* Should: know the two terminals only. Mustn't: die of what the user types; that goes through. */
-static void run_relay(int sock, const struct termios *saved) __attribute__((noreturn));
+static void run_relay(int sock, const struct pty *pty) __attribute__((noreturn));
 
-static void run_relay(int sock, const struct termios *saved)
+static void run_relay(int sock, const struct pty *pty)
 {
 	static const int ignored[] = { SIGHUP,	SIGINT,	 SIGQUIT, SIGTERM, SIGTSTP,
 				       SIGTTIN, SIGTTOU, SIGPIPE, SIGUSR1, SIGUSR2 };
@@ -108,9 +124,9 @@ static void run_relay(int sock, const struct termios *saved)
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (fd_recv(sock, &byte, 1, &master, 1, &n) == 1 && n == 1) {
 		(void)close(sock);
-		relay_loop(master);
+		relay_loop(master, pty->open);
 	}
-	(void)tcsetattr(STDIN_FILENO, TCSADRAIN, saved);
+	(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &pty->saved);
 	_exit(0);
 }
 
@@ -121,6 +137,10 @@ int pty_start(struct pty *out, struct error *err)
 
 	if (tcgetattr(STDIN_FILENO, &p.saved) < 0 || ioctl(STDIN_FILENO, TIOCGWINSZ, &p.size) < 0)
 		return error_set(err, errno, "cannot read the terminal's settings");
+	p.open = mmap(NULL, sizeof(*p.open), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (p.open == MAP_FAILED)
+		return error_set(err, errno, "cannot share a page with the relay of the terminal");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return error_set(err, errno, "cannot make a socket pair");
 	p.sock = pair[0];
@@ -131,7 +151,7 @@ int pty_start(struct pty *out, struct error *err)
 	}
 	p.relay = fork();
 	if (p.relay == 0)
-		run_relay(pair[1], &p.saved);
+		run_relay(pair[1], &p);
 	(void)close(pair[1]);
 	if (p.relay < 0) {
 		(void)error_set(err, errno, "cannot fork");

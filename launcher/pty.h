@@ -21,12 +21,15 @@
  * @relay: the process; 0 if there is none
  * @saved: the user's terminal as it was, and as the command's shall begin
  * @size: its window
+ * @open: kept by the relay: whether what the command has written ends in an unfinished line; whoever
+ *        ends that line clears it. Stays readable for the life of the process
  */
 struct pty {
 	int sock;
 	pid_t relay;
 	struct termios saved;
 	struct winsize size;
+	volatile bool *open;
 };
 
 /** pty_wanted() - whether 0 and 1 are a terminal whose foreground we are. */

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """Interactive commands on a terminal of their own, relayed to the caller's."""
+import contextlib
 import fcntl
 import os
 import pty
@@ -17,17 +18,22 @@ SBX_NET = os.environ.get("SBX_NET", "sbx-net")
 LIMIT = 20
 
 
+def environment(cwd):
+    return {"PATH": os.environ["PATH"], "HOME": os.path.dirname(cwd) + "/home", "TERM": "xterm",
+            "LC_ALL": "C"}
+
+
 class Terminal:
     """A pseudo-terminal and the program that has it as its controlling one."""
 
-    def __init__(self, argv, cwd, rows=33, cols=91):
+    def __init__(self, argv, cwd, rows=33, cols=91, stderr=None):
         self.master, self.slave = pty.openpty()
         self.resize(rows, cols)
         self.before = termios.tcgetattr(self.slave)
         self.seen = b""
-        env = {"PATH": os.environ["PATH"], "HOME": os.path.dirname(cwd) + "/home", "TERM": "xterm", "LC_ALL": "C"}
-        self.process = subprocess.Popen(argv, cwd=cwd, env=env, stdin=self.slave, stdout=self.slave,
-                                        stderr=self.slave, preexec_fn=self.take)
+        self.process = subprocess.Popen(argv, cwd=cwd, env=environment(cwd), stdin=self.slave,
+                                        stdout=self.slave, stderr=stderr or self.slave,
+                                        preexec_fn=self.take)
 
     def take(self):
         os.setsid()
@@ -71,9 +77,9 @@ class Test(unittest.TestCase):
         os.mkdir(self.work)
         os.mkdir(os.path.dirname(self.work) + "/home")
 
-    def start(self, *command, options=()):
+    def start(self, *command, options=(), stderr=None):
         t = Terminal([SBX_NET, "run", "--no-config", "--ask", "never", *options, "--", *command],
-                     self.work)
+                     self.work, stderr=stderr)
         self.addCleanup(t.close)
         return t
 
@@ -190,6 +196,62 @@ class Test(unittest.TestCase):
         t = self.start("python3", "-c", code)
         self.assertRegex(t.read_until(b"done"), rb"sbx-net: refused evil.example:443[^\r\n]*\r\n")
         self.end(t, 0)
+
+    REFUSED = ("exec 3<>/dev/tcp/127.0.0.1/3128; printf 'CONNECT evil.example:%d HTTP/1.1\\r\\n"
+               "Host: evil.example\\r\\n\\r\\n' >&3; cat <&3 >/dev/null; ")
+
+    def test_refusal_lines_are_glued_to_nothing(self):
+        """A line that the command has begun is ended first, and only then."""
+        begun = ((b"working... ", b"\r\n"), (b"done\\n", b""), (b"\\033[33mspin\\033[0m", b"\r\n"),
+                 (b"spin\\r\\033[K", b""), (b"\\033]0;title\\a", b""), (b"half", b"\r\n"))
+        script = "stty -echo; echo up; "
+        for port, (text, _) in enumerate(begun, 1):
+            # what was begun has been relayed when the key comes
+            script += "printf '%s'; read -r x; %s" % (text.decode(), self.REFUSED % port)
+        t = self.start("bash", "-c", script)
+        t.read_until(b"up\r\n")
+        for port, (text, lead) in enumerate(begun, 1):
+            text = text.decode("unicode-escape").encode().replace(b"\n", b"\r\n")
+            self.assertEqual(t.read_until(text), b"")
+            t.type(b"\n")
+            self.assertEqual(t.read_until(b"sbx-net: refused evil.example:%d " % port), lead)
+            t.read_until(b"allow with: --allow evil.example:%d\r\n" % port)
+        self.assertEqual(t.read_until(b"sbx-net: 6 refusals, 6 targets:"), b"")
+        self.end(t, 0)
+
+    def test_the_summary_is_glued_to_nothing(self):
+        t = self.start("bash", "-c", (self.REFUSED % 1) + (self.REFUSED % 2) + "printf half")
+        t.read_until(b"evil.example:2\r\n")
+        self.assertRegex(t.read_until(b"sbx-net: 2 refusals, 2 targets:"), rb"^half\r?\n$")
+        self.end(t, 0)
+
+    def test_refusal_lines_are_glued_to_nothing_without_a_relay(self):
+        """The column is nobody's to know: a line of blanks stays in an empty line, and leaves others."""
+        master, slave = pty.openpty()
+        fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 20, 0, 0))
+        with open(self.work + "/out", "wb") as out:
+            p = subprocess.Popen([SBX_NET, "run", "--no-config", "--", "bash", "-c",
+                                  "printf 'half' >&2; " + self.REFUSED % 1], cwd=self.work, stdout=out,
+                                 stdin=subprocess.DEVNULL, stderr=slave, env=environment(self.work),
+                                 start_new_session=True)
+        os.close(slave)
+        seen = b""
+        with contextlib.suppress(OSError):  # EIO: nobody has it open any more
+            while True:
+                data = os.read(master, 4096)
+                if not data:
+                    break
+                seen += data
+        os.close(master)
+        self.assertEqual(p.wait(LIMIT), 0)
+        self.assertRegex(seen, rb"^half {20}\rsbx-net: refused evil.example:1 [^\r\n]*\r\n")
+
+    def test_a_redirected_standard_error_has_plain_lines(self):
+        with open(self.work + "/err", "wb") as err:
+            t = self.start("bash", "-c", "printf 'half'; " + self.REFUSED % 1 + "exit 5", stderr=err)
+        self.end(t, 5)
+        with open(self.work + "/err", "rb") as f:
+            self.assertRegex(f.read(), rb"^sbx-net: refused evil.example:1 [^\r\n]*\n$")
 
     def test_restored_after_our_failure(self):
         self.end(self.start("no-such-program-at-all"), 127)
