@@ -250,6 +250,7 @@ static int install_filter(struct command *c)
 	const struct seccomp_options options = {
 		.arch = SECCOMP_NATIVE,
 		.allow_unix = c->plan->allow_unix_sockets,
+		.no_async = c->proof.weaker & WEAKER_LANDLOCK_SCOPES,
 	};
 
 	if (seccomp_build(&options, &c->filter, &c->err))

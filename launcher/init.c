@@ -122,8 +122,9 @@ static int give_up_privileges(struct error *err)
 }
 
 /*
- * Should: keep the command's memory from a core_pattern helper of the host, where the hard limit
- * keeps the command from the 1 that stops such helpers (command.c, set_limits()).
+ * Should: keep the command's memory from whatever core_pattern names. The limit of 1 stops programs
+ * (command.c, limit_core()), but neither a socket, which Linux 6.16 knows, nor anything where the
+ * hard limit keeps the command from that 1: only then it must succeed.
  * Mustn't: come after /proc is read-only.
  */
 static int empty_core(struct error *err)
@@ -133,12 +134,10 @@ static int empty_core(struct error *err)
 
 	if (getrlimit(RLIMIT_CORE, &now) < 0)
 		return error_set(err, errno, "cannot read a limit");
-	if (now.rlim_max >= 1)
-		return 0;
 	fd = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return 0; /* a kernel that dumps no core */
-	if (fd < 0 || fd_write_all(fd, "0", 1) < 0)
+	if ((fd < 0 || fd_write_all(fd, "0", 1) < 0) && now.rlim_max < 1)
 		return error_set(err, errno, "cannot empty core dumps");
 	return 0;
 }

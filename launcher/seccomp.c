@@ -40,6 +40,7 @@
 /* Requests that reach another session's input, a console or a file's attributes; F-004, X-040. */
 static const uint32_t denied_ioctl[] = {
 	0x5412,	    /* TIOCSTI: typed for the user */
+	0x540c,	    /* TIOCEXCL: nobody but root opens the terminal any more */
 	0x541c,	    /* TIOCLINUX: paste */
 	0x541d,	    /* TIOCCONS: takes the console's output */
 	0x5423,	    /* TIOCSETD: loads line disciplines */
@@ -139,22 +140,34 @@ static void leaf_socketpair(struct seccomp_asm *a, bool allow_unix)
 	seccomp_asm_errno(a, EPERM);
 }
 
-/* TCP_ULP makes the kernel load a module of the command's choice. N-024. */
+/*
+ * These make the kernel load a module of the command's choice (TCP_ULP), or a cipher by any name
+ * (TCP_AO_ADD_KEY) or by one (TCP_MD5SIG): what routers that speak BGP use. N-024, K-09.
+ */
 static void leaf_setsockopt(struct seccomp_asm *a)
 {
+	static const uint32_t names[] = {
+		31,	/* TCP_ULP */
+		14, 32, /* TCP_MD5SIG, TCP_MD5SIG_EXT */
+		38, 39, /* TCP_AO_ADD_KEY, TCP_AO_DEL_KEY */
+		40, 42, /* TCP_AO_INFO, TCP_AO_REPAIR */
+	};
 	uint16_t other;
 
 	seccomp_asm_arg(a, 1);
 	other = seccomp_asm_unless_eq(a, IPPROTO_TCP);
 	seccomp_asm_arg(a, 2);
-	seccomp_asm_ret_if_eq(a, 31, ERRNO(ENOPROTOOPT)); /* TCP_ULP */
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		seccomp_asm_ret_if_eq(a, names[i], ERRNO(ENOPROTOOPT));
 	seccomp_asm_here(a, other);
 	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
 }
 
-static void leaf_ioctl(struct seccomp_asm *a)
+static void leaf_ioctl(struct seccomp_asm *a, bool no_async)
 {
 	seccomp_asm_arg(a, 1);
+	if (no_async)
+		seccomp_asm_ret_if_eq(a, 0x5452, ERRNO(EPERM)); /* FIOASYNC */
 	for (size_t i = 0; i < ARRAY_SIZE(denied_ioctl); i++)
 		seccomp_asm_ret_if_eq(a, denied_ioctl[i], ERRNO(EPERM));
 	for (size_t i = 0; i < ARRAY_SIZE(kept_ioctl); i++)
@@ -165,6 +178,18 @@ static void leaf_ioctl(struct seccomp_asm *a)
 	seccomp_asm_and(a, 0xff00);
 	for (size_t i = 0; i < ARRAY_SIZE(denied_ioctl_type); i++)
 		seccomp_asm_ret_if_eq(a, denied_ioctl_type[i], ERRNO(EPERM));
+	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
+}
+
+static void leaf_fcntl(struct seccomp_asm *a)
+{
+	uint16_t other;
+
+	seccomp_asm_arg(a, 1);
+	other = seccomp_asm_unless_eq(a, F_SETFL);
+	seccomp_asm_arg(a, 2);
+	seccomp_asm_ret_if_any(a, O_ASYNC, ERRNO(EPERM));
+	seccomp_asm_here(a, other);
 	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
 }
 
@@ -292,7 +317,7 @@ static void leaf(struct seccomp_asm *a, enum seccomp_verdict v, const void *cont
 		leaf_flags(a, 0, CLONE_NEW_ANY | CLONE_NEWTIME_);
 		break;
 	case SECCOMP_V_IOCTL:
-		leaf_ioctl(a);
+		leaf_ioctl(a, o->no_async);
 		break;
 	case SECCOMP_V_PRCTL:
 		leaf_prctl(a);
@@ -330,6 +355,9 @@ static void leaf(struct seccomp_asm *a, enum seccomp_verdict v, const void *cont
 	case SECCOMP_V_IOPRIO_SET:
 		leaf_priority(a, IOPRIO_WHO_USER_);
 		break;
+	case SECCOMP_V_FCNTL:
+		leaf_fcntl(a);
+		break;
 	case SECCOMP_V_ENOSYS:
 	case SECCOMP_V_ALLOW:
 	case SECCOMP_V_EPERM:
@@ -348,6 +376,8 @@ int seccomp_build(const struct seccomp_options *options, struct seccomp_program 
 
 	for (size_t i = 0; i < SECCOMP_NUM_CALLS; i++)
 		verdicts[i] = seccomp_rows[i].verdict;
+	if (options->no_async)
+		verdicts[SECCOMP_CALL_fcntl] = SECCOMP_V_FCNTL;
 	return seccomp_assemble(options->arch, verdicts, leaf, options, out, err);
 }
 

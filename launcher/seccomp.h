@@ -34,10 +34,13 @@ enum seccomp_arch {
  * struct seccomp_options - what differs between runs
  * @arch: SECCOMP_NATIVE, except in tests
  * @allow_unix: AF_UNIX sockets and socketpairs of every type are allowed
+ * @no_async: no descriptor may ask for signals (O_ASYNC): where Landlock holds no signal back. A
+ *   terminal sends them to whoever is in its foreground, outside, and which one can be chosen.
  */
 struct seccomp_options {
 	enum seccomp_arch arch;
 	bool allow_unix;
+	bool no_async;
 };
 
 /**

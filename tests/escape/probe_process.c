@@ -566,6 +566,31 @@ static int core_limit(char *const *args)
 	return now.rlim_cur == 1 && now.rlim_max == 1 ? EPERM : 0;
 }
 
+/* The same for what does not ask for the limit: is there memory in a dump? */
+static int core_memory(char *const *args)
+{
+	unsigned long kinds = 0;
+	FILE *f = fopen("/proc/self/coredump_filter", "re");
+
+	(void)args;
+	if (!f || fscanf(f, "%lx", &kinds) != 1)
+		return errno;
+	return kinds ? 0 : EPERM;
+}
+
+/* async SIGNAL: ask standard input for that signal when there is something to read, and read it */
+static int async_input(char *const *args)
+{
+	int sig = atoi(args[0]);
+	char c;
+
+	(void)signal(sig, SIG_IGN);
+	if (fcntl(0, F_SETSIG, sig) < 0 || fcntl(0, F_SETFL, fcntl(0, F_GETFL) | O_ASYNC) < 0)
+		return errno;
+	(void)!write(STDOUT_FILENO, "asked\n", 6);
+	return outcome(read(0, &c, 1));
+}
+
 /* ioctl REQUEST: on standard input, the argument being one byte */
 static int tty_ioctl(char *const *args)
 {
@@ -652,6 +677,8 @@ const struct probe process_probes[] = {
 	{ "euid", effective_uid },
 	{ "prlimit", other_prlimit },
 	{ "core-limit", core_limit },
+	{ "core-memory", core_memory },
+	{ "async", async_input },
 	{ "ioctl", tty_ioctl },
 	{ "init-environ", init_environ },
 	{ "init-root", init_root },

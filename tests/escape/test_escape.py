@@ -15,6 +15,7 @@ from escapeworld import (LIMIT, NOBODY, SBX_NET, World, declared, excused, main,
                          users)
 from rows import (EMPTY, FILES, GONE, PROCESSES, PROTECTED, READ_ONLY, SOCKETS, why_absent)
 
+FAULTY = os.environ.get("FAULTY", "faulty")
 LONELY = 64321  # somebody who has no processes
 
 declared.update(row.id for row in SOCKETS + PROCESSES + FILES + PROTECTED)
@@ -201,6 +202,41 @@ class Escape(World):
                         excused.append("X-040 uid %d %s: bare %s: %s"
                                        % (uid, request, bare, why[bare]))
                     self.assertEqual(self.on_terminal(uid, self.inside(argv)), "EPERM")
+
+    def caller_hears(self, uid, argv):
+        """What the probe says, and whether its caller, who has the terminal, is signalled."""
+        master, slave = pty.openpty()
+        os.chown(os.ttyname(slave), uid, -1)
+        code = ("import fcntl, os, signal, subprocess, sys, termios\n"
+                "os.setsid()\n"
+                "fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+                "n = []\n"
+                "signal.signal(signal.SIGURG, lambda *a: n.append(1))\n"
+                "p = subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE, text=True)\n"
+                "said = p.stdout.readline().strip()\n"
+                "if said == 'asked': os.write(int(sys.argv[1]), b'x\\n')\n"
+                "p.stdout.read(); p.wait()\n"
+                "print(said, bool(n))\n")
+        try:
+            p = self.run_as(uid, ["python3", "-c", code, str(master), *argv], stdin=slave,
+                            capture_output=True, pass_fds=[master])
+            return p.stdout.strip() or p.stderr
+        finally:
+            os.close(master)
+            os.close(slave)
+
+    @shows("X-001")
+    def test_terminals_signal_nobody_outside(self):
+        """With O_ASYNC a terminal signals its foreground, with any signal: that is the caller's."""
+        old = shutil.copy(FAULTY, self.outside)
+        for uid in users():
+            self.fill(uid)
+            argv = [self.probe, "async", str(int(signal.SIGURG))]
+            self.assertEqual(self.caller_hears(uid, argv), "asked True")
+            self.assertEqual(self.caller_hears(uid, self.inside(argv)), "asked False")
+            weaker = self.inside(argv, "--accept-weaker=landlock-scopes")
+            self.assertEqual(self.caller_hears(uid, [old, "landlock_create_ruleset:2=1=+5", "--",
+                                                     *weaker]), "EPERM False")
 
     @shows("U-009")
     def test_a_redirected_file_is_the_commands(self):

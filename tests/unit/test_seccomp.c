@@ -286,6 +286,10 @@ static const struct row rows[] = {
 	TWO(ioctl, 0, HIGH(0x5412), ERR(EPERM)),
 	TWO(ioctl, 0, HIGHS(0x5412), ERR(EPERM)),
 	TWO(ioctl, 0, 0x541c, ERR(EPERM)),
+	TWO(ioctl, 0, 0x540c, ERR(EPERM)), /* TIOCEXCL */
+	TWO(ioctl, 0, 0x540d, ALLOW),	   /* TIOCNXCL */
+	TWO(ioctl, 0, 0x5452, ALLOW),	   /* FIOASYNC, where Landlock holds signals back */
+	THREE(fcntl, 0, F_SETFL, O_ASYNC, ALLOW),
 	TWO(ioctl, 0, HIGH(0x541c), ERR(EPERM)),
 	TWO(ioctl, 0, 0x541d, ERR(EPERM)),
 	TWO(ioctl, 0, 0x5423, ERR(EPERM)),
@@ -330,6 +334,10 @@ static const struct row rows[] = {
 	/* N-024 */
 	THREE(setsockopt, 0, 6, 31, ERR(ENOPROTOOPT)),
 	THREE(setsockopt, 0, HIGH(6), HIGHS(31), ERR(ENOPROTOOPT)),
+	THREE(setsockopt, 0, 6, 38, ERR(ENOPROTOOPT)), /* TCP_AO_ADD_KEY: a cipher by name */
+	THREE(setsockopt, 0, HIGH(6), HIGH(14), ERR(ENOPROTOOPT)),
+	THREE(setsockopt, 0, 6, 42, ERR(ENOPROTOOPT)),
+	THREE(setsockopt, 0, 6, 37, ALLOW), /* TCP_TX_DELAY */
 	THREE(setsockopt, 0, 6, 1, ALLOW),
 	THREE(setsockopt, 0, 1, 31, ALLOW),
 	/* F-004: no set-id files */
@@ -453,6 +461,32 @@ static void test_options_change_what_they_say(void **state)
 	}
 }
 
+/* without Landlock's scope a terminal would send the command's signals to its caller. */
+static void test_signals_of_descriptors_can_be_held_back(void **state)
+{
+	static const struct row held[] = {
+		TWO(ioctl, 0, 0x5452, ERR(EPERM)),
+		TWO(ioctl, 0, HIGHS(0x5452), ERR(EPERM)),
+		TWO(ioctl, 0, 0x5421, ALLOW), /* FIONBIO */
+		THREE(fcntl, 0, F_SETFL, O_ASYNC, ERR(EPERM)),
+		THREE(fcntl, 0, HIGH(F_SETFL), HIGH(O_ASYNC | O_NONBLOCK), ERR(EPERM)),
+		THREE(fcntl, 0, F_SETFL, O_NONBLOCK, ALLOW),
+		THREE(fcntl, 0, F_GETFL, O_ASYNC, ALLOW),
+		THREE(fcntl, 0, F_DUPFD_CLOEXEC, O_ASYNC, ALLOW),
+		S(AF_UNIX, SOCK_STREAM, 0, ERR(EPERM)),
+	};
+
+	(void)state;
+	for (int arch = 0; arch < 2; arch++) {
+		struct seccomp_options o = { .arch = (enum seccomp_arch)arch, .no_async = true };
+		struct seccomp_program p;
+
+		assert_int_equal(seccomp_build(&o, &p, NULL), 0);
+		for (size_t i = 0; i < ARRAY_SIZE(held); i++)
+			expect_row(&p, arch, i, 0, &held[i]);
+	}
+}
+
 /* K-23: the kernel takes the program as it is, and no jump was cut short. */
 static void test_program_is_well_formed(void **state)
 {
@@ -520,8 +554,8 @@ static void test_core_limit_stays(void **state)
 static void test_program_is_the_reviewed_one(void **state)
 {
 	static const char *const reviewed[] = {
-		"fc1d34fce5ceb56fc60b1c97dbca90aadbff76e33a0da9b093349a0613c4bf18",
-		"8e1a7852c0d5a7bcb5855934d6b0c3b0f8a154c5ba0d0b68bf7e04eb66558faf",
+		"d2026f20a692db176633a46cef37f9197cc3555ee62dd4a6eb47735dacf69efc",
+		"2594a197b5a9bb26b86c6cb4e2cc5a4500aec6eede638caacb25ce0218c37679",
 	};
 
 	(void)state;
@@ -691,6 +725,7 @@ int main(void)
 		cmocka_unit_test(test_filter_kills_foreign_architectures),
 		cmocka_unit_test(test_filter_looks_at_the_low_half_of_arguments),
 		cmocka_unit_test(test_options_change_what_they_say),
+		cmocka_unit_test(test_signals_of_descriptors_can_be_held_back),
 		cmocka_unit_test(test_program_is_well_formed),
 		cmocka_unit_test(test_core_limit_stays),
 		cmocka_unit_test(test_program_is_the_reviewed_one),
