@@ -8,8 +8,7 @@
  *
  *  - Anything but a file or a directory, wherever git might open it: COMMIT_EDITMSG, FETCH_HEAD and
  *    logs/HEAD are written through a link, and so are files in a directory that is one, a pipe hangs.
- *  - Lines of a rebase that has been begun, which `git rebase --continue` would run. Those that were
- *    there at the start, waiting or done, are the user's.
+ *  - Files of git's state that have it run a program or copy a file (gitstate.c).
  *  - HEAD, objects and refs in a working tree that has a .git: where that .git is broken, git takes the
  *    tree for a bare repository, and obeys the configuration in it.
  *
@@ -29,38 +28,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/error.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "launcher/files/gitstate.h"
 
 #define ENTRIES_MAX (1024 * 1024) /* that are looked at, a fraction of a second */
 #define DEPTH_MAX   128
 #define LINES_MAX   20 /* that are told of one directory; a command can make any number */
-#define TODO_MAX    (4 * 1024 * 1024)
-#define TODO	    "git-rebase-todo"
 
-#define RUNS "'git rebase --continue' would run:"
 #define LOOK "look for links in it that lead elsewhere before you use git there"
-#define ORPHAN                                                                                  \
-	"it may be left from a run that was killed with all its processes: remove it if it is " \
-	"not yours"
 
 /** struct odd - something that is neither a file nor a directory; @target is "" if it is no link */
 struct odd {
 	char *at;
 	char *target;
-};
-
-/** struct strings - a list, owned */
-struct strings {
-	char **v;
-	size_t n;
 };
 
 struct leftover {
@@ -69,7 +55,7 @@ struct leftover {
 	char *path;
 	struct odd *odd;
 	size_t nodd;
-	struct strings exec;
+	struct gitstate state;
 	bool bare;
 };
 
@@ -77,6 +63,7 @@ struct leftover {
 struct visit {
 	struct leftover *l;
 	bool sweep;
+	struct gitstate_visit state;
 	unsigned long entries, lines;
 	leftover_tell *tell;
 	void *arg;
@@ -85,9 +72,9 @@ struct visit {
 static void visit_dir(struct visit *v, int dir, const char *at, unsigned depth);
 
 /* A line: where, what is there, and what has become of it. */
-static void say(struct visit *v, const char *at, const char *what, const char *which,
-		const char *done)
+static void say(void *arg, const char *at, const char *what, const char *which, const char *done)
 {
+	struct visit *v = arg;
 	char where[PATH_MAX], shown[256];
 	CLEANUP_FREE char *path = xasprintf("%s%s%s", v->l->path, *at ? "/" : "", at);
 	CLEANUP_FREE char *line = NULL;
@@ -117,14 +104,6 @@ static const char *kind_of(mode_t mode)
 	if (S_ISLNK(mode))
 		return "a symbolic link, which git would follow, to";
 	return S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
-}
-
-/* Takes something away that was not there when the command was let go. */
-static const char *take_away(int dir, const char *name)
-{
-	return unlinkat(dir, name, 0) == 0
-		       ? "the command has left it, and it has been removed"
-		       : "the command has left it; remove it before you use git there";
 }
 
 /* HEAD of core.preferSymlinkRefs, and the lock files of emacs, which git does not open. */
@@ -162,147 +141,11 @@ static void visit_odd(struct visit *v, int dir, const char *name, const char *at
 	if (!v->sweep) {
 		remember(v->l, at, target);
 		if (v->l->kind == LEFTOVER_ORPHAN)
-			say(v, at, kind_of(mode), target, ORPHAN);
+			say(v, at, kind_of(mode), target, GITSTATE_ORPHAN);
 		return;
 	}
 	if (!is_known(v->l, at, target))
-		say(v, at, kind_of(mode), target, take_away(dir, name));
-}
-
-/* "exec COMMAND" or "x COMMAND", as git reads it, or might. */
-static bool is_exec(const char *line, size_t n)
-{
-	size_t i = 0;
-
-	while (i < n && isspace((unsigned char)line[i]))
-		i++;
-	if (n - i >= 4 && strncmp(line + i, "exec", 4) == 0)
-		i += 4;
-	else if (n - i >= 1 && line[i] == 'x')
-		i += 1;
-	else
-		return false;
-	return i == n || isspace((unsigned char)line[i]);
-}
-
-static bool has_line(const struct strings *s, const char *line, size_t n)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (strlen(s->v[i]) == n && memcmp(s->v[i], line, n) == 0)
-			return true;
-	return false;
-}
-
-static void add_line(struct strings *s, const char *line, size_t n)
-{
-	if (has_line(s, line, n))
-		return;
-	s->v = xreallocarray(s->v, s->n + 1, sizeof(*s->v));
-	s->v[s->n++] = xstrndup(line, n);
-}
-
-/* The file's text; NULL if there is none that git could read: errno is ENOENT, or says why. */
-static char *read_todo(int dir, const char *name, size_t *n)
-{
-	CLEANUP_CLOSE int fd = fd_open_regular(dir, name, O_NOFOLLOW, &(struct error){ 0 });
-
-	return fd < 0 ? NULL : fd_read_file(fd, TODO_MAX, n);
-}
-
-static size_t line_length(const char *p, const char *end)
-{
-	const char *eol = memchr(p, '\n', (size_t)(end - p));
-
-	return (size_t)((eol ? eol : end) - p);
-}
-
-/* Lines that the user's own rebase runs. */
-static void note_todo(struct visit *v, int dir, const char *name, const char *at)
-{
-	size_t n;
-	CLEANUP_FREE char *text = read_todo(dir, name, &n);
-
-	for (const char *p = text, *end = text ? text + n : NULL; p && p < end;) {
-		size_t len = line_length(p, end);
-
-		if (is_exec(p, len)) {
-			CLEANUP_FREE char *line = xstrndup(p, len);
-
-			add_line(&v->l->exec, p, len);
-			if (v->l->kind == LEFTOVER_ORPHAN && strcmp(name, TODO) == 0)
-				say(v, at, RUNS, line, ORPHAN);
-		}
-		p += len + (p + len < end);
-	}
-}
-
-/* Takes what is not known out of @text, in place. Return: what is left; *@taken lines were told. */
-static size_t take_out(struct visit *v, const char *at, char *text, size_t n, unsigned *taken)
-{
-	char *out = text;
-
-	*taken = 0;
-	for (char *p = text, *end = text + n; p < end;) {
-		size_t len = line_length(p, end), whole = len + (p + len < end);
-
-		if (is_exec(p, len) && !has_line(&v->l->exec, p, len)) {
-			CLEANUP_FREE char *line = xstrndup(p, len);
-
-			say(v, at, RUNS, line,
-			    "the command has left the line, and it has been taken out");
-			++*taken;
-		} else {
-			memmove(out, p, whole);
-			out += whole;
-		}
-		p += whole;
-	}
-	return (size_t)(out - text);
-}
-
-static int replace(int dir, const char *name, const char *text, size_t n)
-{
-	CLEANUP_FREE char *fresh = xasprintf("%s.sbx-net-new", name);
-	CLEANUP_CLOSE int fd = -1;
-
-	(void)unlinkat(dir, fresh, 0);
-	fd = openat(dir, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return -1;
-	if (fd_write_all(fd, text, n) < 0 || renameat(dir, fresh, dir, name) < 0) {
-		(void)unlinkat(dir, fresh, 0);
-		return -1;
-	}
-	return 0;
-}
-
-static void sweep_todo(struct visit *v, int dir, const char *at)
-{
-	size_t n, left;
-	CLEANUP_FREE char *text = read_todo(dir, TODO, &n);
-	unsigned taken;
-
-	if (!text && (errno == EFBIG || errno == EACCES)) {
-		say(v, at, "a list of a rebase, which cannot be read", "", take_away(dir, TODO));
-		return;
-	}
-	if (!text)
-		return;
-	left = take_out(v, at, text, n, &taken);
-	if (taken && replace(dir, TODO, text, left) < 0)
-		say(v, at, "a list of a rebase, which cannot be written", "", take_away(dir, TODO));
-}
-
-static void visit_rebase(struct visit *v, int dir, const char *at)
-{
-	CLEANUP_FREE char *todo = xasprintf("%s/" TODO, at);
-
-	if (v->sweep) {
-		sweep_todo(v, dir, todo);
-		return;
-	}
-	note_todo(v, dir, TODO, todo);
-	note_todo(v, dir, "done", todo);
+		say(v, at, kind_of(mode), target, gitstate_take_away(dir, name));
 }
 
 /* Whether @at is "@name" or ends with "/@name". */
@@ -355,8 +198,7 @@ static void visit_subdir(struct visit *v, int dir, const char *name, const char 
 			say(v, at, "a directory that cannot be looked at", "", LOOK);
 		return;
 	}
-	if (strcasecmp(name, "rebase-merge") == 0)
-		visit_rebase(v, fd, at);
+	gitstate_dir(&v->l->state, &v->state, fd, name, at);
 	visit_dir(v, fd, at, depth + 1);
 }
 
@@ -375,12 +217,15 @@ static void visit_entry(struct visit *v, int dir, const char *above, const struc
 	mode_t mode = mode_of(dir, e);
 	CLEANUP_FREE char *at = NULL;
 
-	if (S_ISREG(mode) || strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+	    (S_ISREG(mode) && !gitstate_is_file(e->d_name)))
 		return;
 	if (S_ISDIR(mode) && is_store(above, e->d_name))
 		return;
 	at = xasprintf("%s%s%s", above, *above ? "/" : "", e->d_name);
-	if (S_ISDIR(mode))
+	if (S_ISREG(mode))
+		gitstate_file(&v->l->state, &v->state, dir, e->d_name, at);
+	else if (S_ISDIR(mode))
 		visit_subdir(v, dir, e->d_name, at, depth);
 	else
 		visit_odd(v, dir, e->d_name, at, mode);
@@ -417,9 +262,15 @@ struct leftover *leftover_note(int dir, enum leftover_kind kind, leftover_tell *
 	struct leftover *l = xcalloc(1, sizeof(*l));
 	struct visit v = { .l = l, .tell = tell, .arg = arg };
 
+	v.state.say = say;
+	v.state.arg = &v;
+	v.state.task = kind == LEFTOVER_ORPHAN ? GITSTATE_WARN : GITSTATE_NOTE;
 	l->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
 	l->kind = kind;
 	l->path = fd_path(dir);
+	l->state.tree = l->path && ends_with(l->path, ".git")
+				? openat(l->dir, "..", O_PATH | O_DIRECTORY | O_CLOEXEC)
+				: -1;
 	if (!l->path)
 		l->path = xstrdup(kind == LEFTOVER_TREE ? "the workspace" : ".git");
 	if (kind == LEFTOVER_TREE)
@@ -436,13 +287,14 @@ void leftover_sweep(struct leftover *l, leftover_tell *tell, void *arg)
 	struct stat was;
 	bool given;
 
+	v.state = (struct gitstate_visit){ GITSTATE_SWEEP, say, &v };
 	given = give_back(l->dir, &was);
 	if (l->kind != LEFTOVER_TREE)
 		visit_dir(&v, l->dir, "", 0);
 	else if (!l->bare && is_bare(l->dir))
 		say(&v, "HEAD",
 		    "it makes a repository of the directory, whose configuration git obeys", "",
-		    take_away(l->dir, "HEAD"));
+		    gitstate_take_away(l->dir, "HEAD"));
 	if (given)
 		(void)fchmod(l->dir, was.st_mode & 07777);
 	say_rest(&v);
@@ -457,9 +309,8 @@ void leftover_free(struct leftover *l)
 		free(l->odd[i].target);
 	}
 	free(l->odd);
-	for (size_t i = 0; i < l->exec.n; i++)
-		free(l->exec.v[i]);
-	free(l->exec.v);
+	gitstate_clear(&l->state);
+	cleanup_close(&l->state.tree);
 	free(l->path);
 	cleanup_close(&l->dir);
 	free(l);

@@ -60,6 +60,9 @@ static const struct name {
 	{ ".git", "remotes", NULL },
 	{ ".git", "branches", NULL },
 	{ ".hg", "hgrc", "" },
+	{ ".hg", "hgrc-not-shared", "" },
+	/* what says whether another repository's hgrc is obeyed; empty, as it may be missing */
+	{ ".hg", "requires", "" },
 	{ "", ".sbx-net", NULL },
 	{ "", ".claude", NULL },
 	{ "", ".codex", NULL },

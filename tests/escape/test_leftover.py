@@ -107,6 +107,54 @@ class Leftover(World):
             self.host(uid, GIT + "rebase --continue")
             self.assertEqual(os.listdir(self.dir), ["mark"])
 
+    # git-merge-STRATEGY with a slash in it is a path in the working tree
+    EVIL = ("mkdir git-merge-x; printf '#!/bin/sh\\ntouch %s/mark\\n' $D > evil; chmod +x evil; ")
+    STRATEGIES = {
+        "rebase": (EVIL + "GIT_SEQUENCE_EDITOR=\"sed -i '1i break'\" " + GIT + "rebase -q -i other && "
+                   "echo x/../evil > .git/rebase-merge/strategy", "rebase"),
+        "cherry-pick": (EVIL + "cd .git; mkdir sequencer; git rev-parse HEAD | tee sequencer/head > "
+                        "sequencer/abort-safety; printf '[options]\\nstrategy = x/../evil\\n' > "
+                        "sequencer/opts; printf 'pick %s x\\npick %s x\\n' $(git rev-parse main other) > "
+                        "sequencer/todo", "cherry-pick"),
+    }
+
+    def test_no_program_of_the_commands_is_a_strategy(self):
+        for uid in users():
+            for name, (script, verb) in self.STRATEGIES.items():
+                for bare in (True, False):
+                    with self.subTest(uid=uid, name=name, bare=bare):
+                        self.repository(uid)
+                        done = self.command(uid, script, bare)
+                        self.assertEqual("a program of this name" in done.stderr, not bare, done.stderr)
+                        self.host(uid, GIT + verb + " --continue", check=False)
+                        self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
+
+    def test_git_copies_no_secret_into_the_repository(self):
+        """What is kept of a conflict: the next commit copies the file, and a later run could read it."""
+        for uid in users():
+            secret = self.home + "/.ssh/id_rsa"
+            for how in ("", "ln -s %s s; " % secret, "ln -s %s d; " % os.path.dirname(secret)):
+                path = {"": secret, "s": "s", "d": "d/id_rsa"}[how[-4:-2].strip() if how else ""]
+                for bare in (True, False):
+                    with self.subTest(uid=uid, path=path, bare=bare):
+                        self.repository(uid)
+                        done = self.command(uid, how + "n=%040d; mkdir -p .git/rr-cache/$n; "
+                                            "touch .git/rr-cache/$n/preimage; "
+                                            "printf '%%s\\t%s\\0' $n > .git/MERGE_RR" % (1, path), bare)
+                        self.assertEqual(REMOVED in done.stderr, not bare, done.stderr)
+                        self.host(uid, GIT + "commit -q --allow-empty -m new")
+                        got = self.host(uid, "cat .git/rr-cache/*/postimage", check=False).stdout
+                        self.assertEqual(got, "canary\n" if bare else "")
+
+    def test_a_resolution_of_the_users_own_is_kept(self):
+        for uid in users():
+            self.repository(uid)
+            self.host(uid, "git config rerere.enabled true; git checkout -q other; echo o > c; git add c; "
+                      + GIT + "commit -qm o; ! " + GIT + "merge -q main > /dev/null 2>&1")
+            self.assertEqual(self.command(uid, "echo merged > c && git add c").stderr, "")
+            done = self.host(uid, GIT + "commit -qm merged")
+            self.assertIn("Recorded resolution for 'c'", done.stderr)
+
     def test_a_rebase_of_the_commands_goes_on_later(self):
         for uid in users():
             self.repository(uid)

@@ -208,6 +208,46 @@ static void test_a_list_of_a_rebase_that_is_too_large_goes(void **state)
 	assert_int_equal(lines, 1);
 }
 
+static void test_a_strategy_is_no_path(void **state)
+{
+	(void)state;
+	run(LEFTOVER_GIT,
+	    "mkdir .git/rebase-merge .git/sequencer; echo x/../evil > .git/rebase-merge/strategy; "
+	    "printf '[options]\n\tstrategy = x/../evil\n' > .git/sequencer/opts");
+	assert_false(exists(".git/rebase-merge/strategy") || exists(".git/sequencer/opts"));
+	assert_int_equal(lines, 2);
+	run(LEFTOVER_GIT,
+	    "echo ours > .git/rebase-merge/strategy; printf '[options]\n\tstrategy = ours\n"
+	    "strategy-option = subtree=a/b\n' > .git/sequencer/opts");
+	assert_true(exists(".git/rebase-merge/strategy") && exists(".git/sequencer/opts"));
+	assert_int_equal(lines, 0);
+}
+
+static void test_resolutions_are_of_plain_files(void **state)
+{
+	static const char *const paths[] = { "/etc/passwd", "../x", "link", "dir/link/passwd",
+					     ".git/../../x" };
+
+	(void)state;
+	shell("mkdir dir; echo a > dir/a; ln -s /etc/passwd link; ln -s /etc dir/link");
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		CLEANUP_FREE char *script = xasprintf(
+			"printf '%040d\\tdir/a\\0%040d.1\\t%s\\0' > .git/MERGE_RR", 1, 2, paths[i]);
+
+		run(LEFTOVER_GIT, script);
+		assert_false(exists(".git/MERGE_RR"));
+		assert_int_equal(lines, 1);
+		assert_non_null(strstr(said, paths[i]));
+	}
+	run(LEFTOVER_GIT, "printf '%040d\\tdir/a\\0%040d\\tgone\\0' 1 2 > .git/MERGE_RR");
+	assert_true(exists(".git/MERGE_RR"));
+	assert_int_equal(lines, 0);
+	run(LEFTOVER_GIT,
+	    "mkdir -p .git/worktrees/w; mv .git/MERGE_RR .git/worktrees/w"); /* not known whose */
+	assert_false(exists(".git/worktrees/w/MERGE_RR"));
+	shell("rm -r dir link");
+}
+
 static void test_a_tree_does_not_become_a_repository(void **state)
 {
 	(void)state;
@@ -275,6 +315,8 @@ int main(void)
 		cmocka_unit_test_setup(test_lines_of_a_rebase_go, make_git),
 		cmocka_unit_test_setup(test_lines_of_the_users_own_rebase_stay, make_git),
 		cmocka_unit_test_setup(test_a_list_of_a_rebase_that_is_too_large_goes, make_git),
+		cmocka_unit_test_setup(test_a_strategy_is_no_path, make_git),
+		cmocka_unit_test_setup(test_resolutions_are_of_plain_files, make_git),
 		cmocka_unit_test_setup(test_a_tree_does_not_become_a_repository, make_git),
 		cmocka_unit_test_setup(test_what_a_killed_run_left_is_told, make_git),
 	};

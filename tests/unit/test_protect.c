@@ -94,6 +94,7 @@ static void test_mercurial_is_locked_where_it_is(void **state)
 	assert_int_equal(mkdir(".hg", 0700), 0);
 	prepare(&p);
 	assert_true(lists(&p, ".hg/hgrc") && exists(".hg/hgrc"));
+	assert_true(lists(&p, ".hg/requires") && lists(&p, ".hg/hgrc-not-shared"));
 	finish(&p);
 	assert_false(exists(".hg/hgrc"));
 	assert_int_equal(rmdir(".hg"), 0);

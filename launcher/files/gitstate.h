@@ -1,0 +1,67 @@
+/*
+ * gitstate.h - files of git's own state that have it run a program, or copy a file from elsewhere
+ *
+ * git writes them for itself and trusts them; a command that may write in .git can write them, too.
+ */
+#ifndef LAUNCHER_FILES_GITSTATE_H
+#define LAUNCHER_FILES_GITSTATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/**
+ * struct gitstate - what is known of one git directory
+ * @tree: the working tree, O_PATH, not owned; -1 if it is not known
+ * @lines, @nlines: of a rebase, those that were there at the start
+ */
+struct gitstate {
+	int tree;
+	char **lines;
+	size_t nlines;
+};
+
+/** enum gitstate_task - what is to be done about a file */
+enum gitstate_task {
+	GITSTATE_NOTE,	/* remember what is the user's */
+	GITSTATE_WARN,	/* the same, and tell of what may be an earlier run's */
+	GITSTATE_SWEEP, /* take away what is new */
+};
+
+/**
+ * struct gitstate_visit - a walk through a git directory
+ * @say: told of each thing; @at is its place, @which more about it or "", @done what has become of it
+ */
+struct gitstate_visit {
+	enum gitstate_task task;
+	void (*say)(void *arg, const char *at, const char *what, const char *which,
+		    const char *done);
+	void *arg;
+};
+
+/**
+ * gitstate_dir() - a directory of the walk; if it holds state of an operation, look at it
+ * @dir: the directory, open; @name: what it is called
+ * @at: its path within the git directory
+ */
+void gitstate_dir(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
+		  const char *at);
+
+/** gitstate_is_file() - whether gitstate_file() is to be called for a file of this name. */
+bool gitstate_is_file(const char *name);
+
+/** gitstate_file() - the same for a file @name, which is in @dir. */
+void gitstate_file(const struct gitstate *g, const struct gitstate_visit *v, int dir,
+		   const char *name, const char *at);
+
+/** gitstate_take_away() - remove a file that the command has left. Return: what to say of that. */
+const char *gitstate_take_away(int dir, const char *name);
+
+/** gitstate_clear() - free what is known; @tree stays open. */
+void gitstate_clear(struct gitstate *g);
+
+/* What to say of something that may be an earlier run's. */
+#define GITSTATE_ORPHAN                                                                         \
+	"it may be left from a run that was killed with all its processes: remove it if it is " \
+	"not yours"
+
+#endif
