@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -165,7 +166,14 @@ static void leaf_setsockopt(struct seccomp_asm *a)
 
 static void leaf_ioctl(struct seccomp_asm *a, bool no_async)
 {
+	uint16_t other;
+
 	seccomp_asm_arg(a, 1);
+	other = seccomp_asm_unless_eq(a, 0x540a); /* TCXONC */
+	seccomp_asm_arg(a, 2);
+	seccomp_asm_ret_if_eq(a, TCOOFF, ERRNO(EPERM)); /* it stays stopped after the run */
+	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
+	seccomp_asm_here(a, other);
 	if (no_async)
 		seccomp_asm_ret_if_eq(a, 0x5452, ERRNO(EPERM)); /* FIOASYNC */
 	for (size_t i = 0; i < ARRAY_SIZE(denied_ioctl); i++)

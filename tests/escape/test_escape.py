@@ -16,6 +16,7 @@ from escapeworld import (LIMIT, NOBODY, SBX_NET, World, declared, excused, main,
 from rows import (EMPTY, FILES, GONE, PROCESSES, PROTECTED, READ_ONLY, SOCKETS, why_absent)
 
 FAULTY = os.environ.get("FAULTY", "faulty")
+IOCTL = 29 if os.uname().machine == "aarch64" else 16  # its number
 LONELY = 64321  # somebody who has no processes
 
 declared.update(row.id for row in SOCKETS + PROCESSES + FILES + PROTECTED)
@@ -188,6 +189,19 @@ class Escape(World):
         finally:
             os.close(master)
             os.close(slave)
+
+    @shows("X-042")
+    def test_terminal_is_left_open_and_running(self):
+        """A terminal that is not relayed: shut or stopped, it would stay so for the user."""
+        for uid in users():
+            for request, argument, undone in (("0x540c", "0", "0x540d"), ("0x540a", "0", "")):
+                self.fill(uid)
+                argv = [self.probe, "call", str(IOCTL), "0", request, argument]
+                with self.subTest(uid=uid, request=request):
+                    self.assertEqual(self.on_terminal(uid, argv), "OK")
+                    self.assertEqual(self.on_terminal(uid, self.inside(argv)), "EPERM")
+                    argv[-2:] = [undone or request, "1"]  # TIOCNXCL; TCXONC with TCOON
+                    self.assertEqual(self.on_terminal(uid, self.inside(argv)), "OK")
 
     @shows("X-040", "X-041", "X-042")
     def test_terminal_takes_no_input_from_inside(self):

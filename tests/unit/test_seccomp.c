@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -287,8 +288,11 @@ static const struct row rows[] = {
 	TWO(ioctl, 0, HIGHS(0x5412), ERR(EPERM)),
 	TWO(ioctl, 0, 0x541c, ERR(EPERM)),
 	TWO(ioctl, 0, 0x540c, ERR(EPERM)), /* TIOCEXCL */
-	TWO(ioctl, 0, 0x540d, ALLOW),	   /* TIOCNXCL */
-	TWO(ioctl, 0, 0x5452, ALLOW),	   /* FIOASYNC, where Landlock holds signals back */
+	THREE(ioctl, 0, 0x540a, TCOOFF, ERR(EPERM)),
+	THREE(ioctl, 0, HIGH(0x540a), HIGHS(TCOOFF), ERR(EPERM)),
+	THREE(ioctl, 0, 0x540a, TCOON, ALLOW),
+	TWO(ioctl, 0, 0x540d, ALLOW), /* TIOCNXCL */
+	TWO(ioctl, 0, 0x5452, ALLOW), /* FIOASYNC, where Landlock holds signals back */
 	THREE(fcntl, 0, F_SETFL, O_ASYNC, ALLOW),
 	TWO(ioctl, 0, HIGH(0x541c), ERR(EPERM)),
 	TWO(ioctl, 0, 0x541d, ERR(EPERM)),
@@ -554,8 +558,8 @@ static void test_core_limit_stays(void **state)
 static void test_program_is_the_reviewed_one(void **state)
 {
 	static const char *const reviewed[] = {
-		"d2026f20a692db176633a46cef37f9197cc3555ee62dd4a6eb47735dacf69efc",
-		"2594a197b5a9bb26b86c6cb4e2cc5a4500aec6eede638caacb25ce0218c37679",
+		"47c5a01dfb8ef07ef7055bca85abd5a7501265fadcefbd0db594c9cfb8ee47ae",
+		"09e658559f9d2db73ad3ddd144dc4e54cf077d57138d18d3683be278492004c9",
 	};
 
 	(void)state;
