@@ -82,6 +82,12 @@ class Statuses(WorldCase):
                     if pattern.isascii() and pattern.strip():
                         self.assertIn(pattern.strip(), done.stderr)
                     self.assertFalse(os.path.exists(canary))
+        for pattern in "*.com", "*.co.uk":  # denied they mean something
+            done = self.status(["-a", pattern], ["touch", canary])
+            self.assertEqual(done.returncode, 125, done.stderr)
+            self.assertIn("public registry", done.stderr)
+            self.assertFalse(os.path.exists(canary))
+            self.assertEqual(self.status(["-d", pattern], ["true"]).returncode, 0)
         for pattern in ("x.test", "*.x.test", "**.x.test", "*", "1.2.3.4", "[2a01::1]:443",
                         "10.0.0.0/8", "x.test:1-65535", "x.test:80,443", "X.TEST.", "foo_bar.org"):
             with self.subTest(pattern, twin=True):

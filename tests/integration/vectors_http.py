@@ -375,11 +375,13 @@ class Forwarding(RawCase):
         return requests[0]["head"].lower().split("\r\n"), r
 
     def test_host_comes_from_the_target(self):
-        lines, _ = self.upstream(head(host=b"Host: evil.test\r\n"))
-        self.assertEqual([x for x in lines if x.startswith("host:")], ["host: good.example"])
-        lines, _ = self.upstream(head(target=b"http://GOOD.example.:8080/head",
-                                      host=b"Host: evil.test\r\n"))
-        self.assertEqual([x for x in lines if x.startswith("host:")], ["host: good.example:8080"])
+        for mode in MODES:
+            lines, _ = self.upstream(head(host=b"Host: evil.test\r\n"), mode=mode)
+            self.assertEqual([x for x in lines if x.startswith("host:")], ["host: good.example"])
+            lines, _ = self.upstream(head(target=b"http://GOOD.example.:8080/head",
+                                          host=b"Host: evil.test\r\n"), mode=mode)
+            self.assertEqual([x for x in lines if x.startswith("host:")],
+                             ["host: good.example:8080"])
 
     def test_connect_target_decides(self):
         p = Pieces([b"CONNECT good.example:80 HTTP/1.1\r\nHost: evil.test:80\r\n\r\n", GET], [1])
