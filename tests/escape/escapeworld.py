@@ -1,4 +1,5 @@
 """A world to get out of: a workspace, files outside, canaries that count who reached them."""
+import fcntl
 import functools
 import glob
 import os
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 import unittest
@@ -195,6 +197,30 @@ class World(unittest.TestCase):
     @staticmethod
     def inside(argv, *options):
         return [SBX_NET, "run", "--no-config", "--ask", "never", "-q", *options, "--", *argv]
+
+    def on_terminal(self, uid, argv, whole=False, **kw):
+        """Run with a controlling terminal of its own as standard input; output too, if `whole`."""
+        master, slave = pty.openpty()
+        os.chown(os.ttyname(slave), uid, -1)
+        before = termios.tcgetattr(slave)
+
+        def take():
+            os.setsid()
+            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+        try:
+            p = self.run_as(uid, argv, stdin=slave, stdout=slave if whole else subprocess.PIPE,
+                            stderr=subprocess.PIPE, preexec_fn=take, **kw)
+            p.restored = termios.tcgetattr(slave) == before
+            if whole:
+                os.set_blocking(master, False)
+                try:
+                    p.stdout = os.read(master, 4096).decode().replace("\r\n", "\n")
+                except BlockingIOError:
+                    p.stdout = ""
+            return p
+        finally:
+            os.close(master)
+            os.close(slave)
 
     def outcome(self, uid, argv):
         p = self.run_as(uid, argv, capture_output=True)

@@ -7,6 +7,7 @@ options; then the same as root and with options, where they get to other places;
 time and errno, in an order of chance, as long as there is time: SBX_FAULT_SECONDS, 60 unless set;
 0 is no bound.
 """
+import hashlib
 import os
 import random
 import time
@@ -19,8 +20,10 @@ ERRORS = {"EPERM": 1, "ENOSYS": 38, "ENOMEM": 12, "EINTR": 4, "EINVAL": 22, "EMF
 # These have no way to fail; glibc takes an errno of brk(2) for an address.
 INFALLIBLE = {"brk", "getuid", "geteuid", "getgid", "getegid", "getpid"}
 # The options of the runs: with none everything is on its default; the rest take other ways.
+TERMINAL = ["--deny-read", "{work}/file", "--timeout", "600"]
 PLANS = [[], ["--fs", "strict", "--write", "{work}", "--exec", "{work}"],
-         ["--limit", "nofile=256", "--no-capture", "--write", "{work}"]]
+         ["--limit", "nofile=256", "--no-capture", "--write", "{work}"],
+         ["--pin-sha256", "{pin}"], TERMINAL]
 
 
 class Fault(World):
@@ -40,7 +43,9 @@ class Fault(World):
         return os.path.join(self.work, "ran")
 
     def options(self, plan):
-        return [x.format(work=self.work) for x in plan]
+        with open(self.probe, "rb") as f:
+            pin = hashlib.sha256(f.read()).hexdigest()
+        return [x.format(work=self.work, pin=pin) for x in plan]
 
     def faultrun(self, uid, what, plan):
         """The program without --quiet: what it says about its failures is looked at."""
@@ -49,11 +54,13 @@ class Fault(World):
                 os.unlink(leftover)
         argv = [FAULTRUN, self.log, *what, "--", SBX_NET, "run", "--no-config", "--ask", "never",
                 *self.options(plan), "--", *self.command()]
-        return self.traced(uid, argv)
+        return self.traced(uid, argv, plan is TERMINAL)
 
-    def traced(self, uid, argv):
+    def traced(self, uid, argv, terminal=False):
         """With a descriptor more than the command must find."""
         with open(self.outside + "/file") as leak:
+            if terminal:
+                return self.on_terminal(uid, argv, whole=True, pass_fds=[leak.fileno()])
             return self.run_as(uid, argv, capture_output=True, pass_fds=[leak.fileno()])
 
     def calls(self, uid, plan):
@@ -98,6 +105,8 @@ class Fault(World):
             self.assertIn(p.returncode, {125} | own, p.stderr)
             self.assertIn("sbx-net: ", p.stderr)
         self.assertEqual(self.leftovers(), [], p.stderr)
+        if plan is TERMINAL and call != "ioctl":
+            self.assertTrue(p.restored, p.stderr)
         return hit
 
     def leftovers(self):
