@@ -8,12 +8,15 @@
 
 #define COLUMNS_MIN 40
 #define COLUMNS_MAX 120 /* longer lines are hard to read */
+#define INDENT	    4
+#define ROWS_LOW    16
 
-/* What is written so far. @room: columns left in this line. */
+/* What is written so far. @room: columns left in this line; @cut: something had none. */
 struct card {
 	char *out;
 	size_t n;
 	unsigned lines, room;
+	bool cut;
 	const struct card_style *style;
 };
 
@@ -30,8 +33,10 @@ struct card_style card_style(int fd)
 	struct card_style s = { .columns = 80 };
 	struct winsize size;
 
-	if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col)
+	if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col) {
 		s.columns = size.ws_col;
+		s.rows = size.ws_row;
+	}
 	if (s.columns < COLUMNS_MIN)
 		s.columns = COLUMNS_MIN;
 	if (s.columns > COLUMNS_MAX)
@@ -71,6 +76,7 @@ put(struct card *c, enum paint paint, const char *fmt, ...)
 	va_end(ap);
 	n = strlen(text);
 	if (n > c->room) {
+		c->cut = true;
 		n = c->room;
 		for (size_t i = n > 3 ? n - 3 : 0; i < n; i++)
 			text[i] = '.';
@@ -90,10 +96,45 @@ static void line(struct card *c)
 	c->room = c->style->columns - 1;
 }
 
+/* Between parts, where there is room for beauty. */
+static void gap(struct card *c)
+{
+	if (!c->style->rows || c->style->rows >= ROWS_LOW)
+		line(c);
+}
+
 static struct card start(const struct card_style *style, char *out)
 {
 	out[0] = '\0';
 	return (struct card){ .out = out, .lines = 1, .room = style->columns - 1, .style = style };
+}
+
+/* Whole, however many lines that takes: of a host the end counts most. */
+static void put_wrapped(struct card *c, enum paint paint, const char *text)
+{
+	size_t width = c->style->columns - 1 - INDENT;
+
+	for (;;) {
+		size_t n = strnlen(text, width);
+
+		put(c, paint, "%*s%.*s", INDENT, "", (int)n, text);
+		text += n;
+		if (!*text)
+			return;
+		line(c);
+	}
+}
+
+/* Who asks stands at the end of the chain, so the front is cut. */
+static void put_program(struct card *c, const char *program)
+{
+	static const char wants[] = " wants to reach";
+	size_t n = strlen(program), room = c->room - strlen(wants) - 1;
+
+	if (n > room)
+		put(c, PLAIN, " ...%s%s", program + n - (room - 3), wants);
+	else
+		put(c, PLAIN, " %s%s", program, wants);
 }
 
 static void put_field(struct card *c, const char *name, const char *value)
@@ -138,7 +179,10 @@ static void put_state(struct card *c, const struct question *q, size_t more)
 	put(c, DIM, "  %-9s", "waiting");
 	put(c, PLAIN, "%llu connection%s; ", (unsigned long long)q->waiting,
 	    q->waiting == 1 ? "" : "s");
-	put(c, PLAIN, "no answer in time is a no");
+	if (c->room > 40)
+		put(c, PLAIN, "no answer in time is a no");
+	else
+		put(c, PLAIN, "silence is no");
 	if (more)
 		put(c, DIM, "   (%zu more question%s)", more, more == 1 ? "" : "s");
 	line(c);
@@ -151,27 +195,56 @@ static void put_key(struct card *c, const char *before, char key, const char *af
 	put(c, PLAIN, "%s", after);
 }
 
-static void put_verdicts(struct card *c, const struct question *q, const struct keys *k)
+/* How much of the line where one types is spelt out; less where there is no room. */
+enum spelling { FULL, SHORT, TERSE };
+
+static void put_verdicts(struct card *c, const struct question *q, const struct keys *k,
+			 enum spelling how)
 {
+	const char *blank = how == TERSE ? "" : " ", *between = how == TERSE ? " " : "   ";
+
 	put(c, YES, c->style->colour ? "a" : "[a]");
-	put(c, PLAIN, " allow   ");
+	put(c, PLAIN, "%s%s%s", blank, how == TERSE ? "llow" : "allow", between);
 	put(c, NO, c->style->colour ? "d" : "[d]");
-	put(c, PLAIN, " deny");
+	put(c, PLAIN, "%s%s", blank, how == TERSE ? "eny" : "deny");
 	if (!q->wide[0])
 		return;
+	if (how != FULL) {
+		put_key(c, between, 's', how == TERSE ? "" : k->wide ? " less" : " wider");
+		return;
+	}
 	put_key(c, "   ", 's', k->wide ? " only this host" : " wider: ");
 	if (!k->wide)
 		put(c, DIM, "%s", q->wide);
 }
 
-static void put_scopes(struct card *c, const struct keys *k)
+static void put_duration(struct card *c, const struct keys *k, enum spelling how)
+{
+	put(c, PLAIN, " for %s ", k->digits);
+	put_key(c, "  ", 'm', how == FULL ? "inutes " : " ");
+	put_key(c, "", 'h', how == FULL ? "ours " : " ");
+	put_key(c, "", 'd', how == FULL ? "ays" : "");
+}
+
+static void put_scopes(struct card *c, const struct keys *k, enum spelling how)
 {
 	put(c, k->allow ? YES : NO, k->allow ? "allow" : "deny");
 	if (k->ndigits) {
-		put(c, PLAIN, " for %s ", k->digits);
-		put_key(c, "  ", 'm', "inutes ");
-		put_key(c, "", 'h', "ours ");
-		put_key(c, "", 'd', "ays");
+		put_duration(c, k, how);
+		return;
+	}
+	if (how == SHORT) {
+		put_key(c, " ", 'o', "nce ");
+		put_key(c, "", 'r', "un ");
+		put_key(c, "", 'p', "roject ");
+		put_key(c, "", 'f', "orever");
+		return;
+	}
+	if (how == TERSE) {
+		put_key(c, " ", 'o', " ");
+		put_key(c, "", 'r', " ");
+		put_key(c, "", 'p', " ");
+		put_key(c, "", 'f', "");
 		return;
 	}
 	put_key(c, " ", 'o', "nce  this ");
@@ -181,18 +254,61 @@ static void put_scopes(struct card *c, const struct keys *k)
 	put(c, DIM, "or 15m 2h 7d");
 }
 
-static void put_input(struct card *c, const struct question *q, uint64_t now, const struct keys *k)
+static void put_input(struct card *c, const struct question *q, uint64_t now, const struct keys *k,
+		      enum spelling how)
 {
 	unsigned left = question_seconds(q, now);
 
-	put(c, left <= 10 ? WARN : DIM, "  %u s  ", left);
-	if (k->wide)
-		put(c, WARN, "%s ", q->wide);
+	put(c, left <= 10 ? WARN : DIM, how == FULL ? "  %u s  " : " %us ", left);
+	if (k->wide) /* the card has the name */
+		put(c, WARN, "%s ", how == TERSE ? "WIDER" : q->wide);
 	if (k->verdict)
-		put_scopes(c, k);
+		put_scopes(c, k, how);
 	else
-		put_verdicts(c, q, k);
+		put_verdicts(c, q, k, how);
 	put(c, PLAIN, " > ");
+}
+
+static void put_target(struct card *c, const struct question *q)
+{
+	const char *way = way_in(q->via);
+	char mark[QUESTION_TEXT_MAX + 2];
+
+	put_wrapped(c, HOST, q->target);
+	if (c->room < strlen(way) + 3)
+		line(c);
+	put(c, DIM, "%*s%s", c->room == c->style->columns - 1 ? INDENT : 3, "", way);
+	line(c);
+	if (!q->mark[0])
+		return;
+	(void)snprintf(mark, sizeof(mark), "! %s", q->mark);
+	put_wrapped(c, WARN, mark);
+	line(c);
+}
+
+static bool has_room_for(const struct card_style *style, const struct question *q, bool wide)
+{
+	const struct keys k = { .wide = wide };
+	char text[CARD_MAX];
+	struct card probe = start(style, text);
+
+	put_input(&probe, q, 0, &k, wide ? SHORT : FULL);
+	return !probe.cut;
+}
+
+/* What 's' stands for, where the line for the keys has no room for it. */
+static void put_wider(struct card *c, const struct question *q)
+{
+	if (!q->wide[0] || (has_room_for(c->style, q, false) && has_room_for(c->style, q, true)))
+		return;
+	put(c, DIM, "  %-9s", "wider");
+	if (strlen(q->wide) <= c->room) {
+		put(c, PLAIN, "%s", q->wide);
+	} else {
+		line(c);
+		put_wrapped(c, PLAIN, q->wide);
+	}
+	line(c);
 }
 
 unsigned card_format(const struct question *q, const struct card_style *style, size_t more,
@@ -201,29 +317,28 @@ unsigned card_format(const struct question *q, const struct card_style *style, s
 	struct card c = start(style, out);
 
 	put(&c, TAG, " sbx-net ");
-	put(&c, PLAIN, " %s wants to reach", q->program[0] ? q->program : "a program");
+	put_program(&c, q->program[0] ? q->program : "a program");
 	line(&c);
-	line(&c);
-	put(&c, HOST, "    %s", q->target);
-	put(&c, DIM, "   %s", way_in(q->via));
-	line(&c);
-	if (q->mark[0]) {
-		put(&c, WARN, "    ! %s", q->mark);
-		line(&c);
-	}
-	line(&c);
+	gap(&c);
+	put_target(&c, q);
+	gap(&c);
 	put_process(&c, q);
 	put_field(&c, "command", q->command);
 	put_field(&c, "project", q->project);
 	put_state(&c, q, more);
-	line(&c);
+	put_wider(&c, q);
+	gap(&c);
 	return c.lines;
 }
 
 void card_input(const struct question *q, const struct card_style *style, uint64_t now,
 		const struct keys *k, char out[CARD_MAX])
 {
-	struct card c = start(style, out);
+	for (int how = FULL; how <= TERSE; how++) {
+		struct card c = start(style, out);
 
-	put_input(&c, q, now, k);
+		put_input(&c, q, now, k, (enum spelling)how);
+		if (!c.cut)
+			return;
+	}
 }

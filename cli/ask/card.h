@@ -16,10 +16,11 @@
 /**
  * struct card_style - the terminal
  * @columns: its width
+ * @rows: its height, or 0; a low one gets no empty lines
  * @colour: it knows colours
  */
 struct card_style {
-	unsigned columns;
+	unsigned columns, rows;
 	bool colour;
 };
 

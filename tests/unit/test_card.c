@@ -86,6 +86,99 @@ static void test_lines_fit(void **state)
 	}
 }
 
+/* What @text says when the line ends and the indents within a name are taken away. */
+static void unwrap(const char *text, char *out)
+{
+	for (; *text; text++) {
+		if (strncmp(text, "\r\n    ", 6) == 0)
+			text += 5;
+		else
+			*out++ = *text;
+	}
+	*out = '\0';
+}
+
+/* The end of a name says whose it is: nothing of it is cut, however narrow the terminal. */
+static void test_a_name_is_shown_whole(void **state)
+{
+	struct question q = sample();
+	char text[CARD_MAX], plain[CARD_MAX], name[230] = "";
+
+	(void)state;
+	memset(name, 'a', sizeof(name) - 1);
+	for (int n = 1; n < (int)sizeof(name); n += 3) {
+		(void)snprintf(q.target, sizeof(q.target), "%.*s.attacker.example:443", n, name);
+		(void)snprintf(q.wide, sizeof(q.wide), "*.%.*s.attacker.example:443", n, name);
+		for (unsigned columns = 40; columns <= 120; columns += 40) {
+			const struct card_style style = { .columns = columns };
+			struct keys k = { .verdict = false };
+
+			(void)card_format(&q, &style, 0, text);
+			card_input(&q, &style, 0, &k, text + strlen(text));
+			unwrap(text, plain);
+			assert_non_null(strstr(plain, q.target));
+			assert_non_null(strstr(plain, q.wide));
+		}
+	}
+}
+
+/* Every key that counts is named at any width, and the line is whole: it ends in its mark. */
+static void test_input_names_every_key(void **state)
+{
+	struct question q = sample();
+
+	(void)state;
+	for (unsigned columns = 40; columns <= 120; columns++) {
+		for (int i = 0; i < 8; i++) {
+			const struct card_style style = {
+				.columns = columns,
+			};
+			const struct keys k = { .wide = i & 1,
+						.verdict = i & 2,
+						.ndigits = i & 4 ? 2 : 0,
+						.digits = "15" };
+			const char *keys = !k.verdict ? "ads" : k.ndigits ? "mhd" : "orpf";
+			char text[CARD_MAX], key[4];
+
+			if (k.ndigits && !k.verdict)
+				continue;
+			card_input(&q, &style, 0, &k, text);
+			for (; *keys; keys++) {
+				(void)snprintf(key, sizeof(key), "[%c]", *keys);
+				if (!strstr(text, key))
+					fail_msg("%u columns, no %s: %s", columns, key, text);
+			}
+			assert_string_equal(text + strlen(text) - 3, " > ");
+		}
+	}
+}
+
+static void test_a_low_terminal_has_room_for_it(void **state)
+{
+	struct card_style style = { .columns = 40, .rows = 12 };
+	const struct question q = sample();
+	char text[CARD_MAX];
+	unsigned low = card_format(&q, &style, 1, text);
+
+	(void)state;
+	assert_in_range(low, 8, 11);
+	style.rows = 24;
+	assert_int_equal(card_format(&q, &style, 1, text), low + 3);
+}
+
+static void test_program_is_cut_in_front(void **state)
+{
+	const struct card_style style = { .columns = 40 };
+	struct question q = sample();
+	char text[CARD_MAX];
+
+	(void)state;
+	(void)snprintf(q.program, sizeof(q.program),
+		       "make > npm > node > sh > postinstall of left-pad");
+	(void)card_format(&q, &style, 0, text);
+	assert_non_null(strstr(text, " ...of left-pad wants to reach\r\n"));
+}
+
 static void test_input_follows_the_keys(void **state)
 {
 	const struct card_style style = { .columns = 100 };
@@ -115,6 +208,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_everything_is_shown),
 		cmocka_unit_test(test_lines_fit),
+		cmocka_unit_test(test_a_name_is_shown_whole),
+		cmocka_unit_test(test_input_names_every_key),
+		cmocka_unit_test(test_a_low_terminal_has_room_for_it),
+		cmocka_unit_test(test_program_is_cut_in_front),
 		cmocka_unit_test(test_input_follows_the_keys),
 	};
 
