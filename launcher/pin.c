@@ -6,6 +6,7 @@
  */
 #include "launcher/pin.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -21,6 +22,12 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/xalloc.h"
+
+#if defined(__x86_64__)
+#define NATIVE EM_X86_64
+#elif defined(__aarch64__)
+#define NATIVE EM_AARCH64
+#endif
 
 #define PIN_HEX	  (2 * PIN_BYTES)
 #define CHUNK	  ((size_t)64 * 1024)
@@ -101,6 +108,29 @@ static int open_memfd(struct error *err)
 	return fd;
 }
 
+/*
+ * Whatever is no program of this machine has another one run it, which nobody has pinned: a script's
+ * interpreter, or what binfmt_misc has registered for archives, byte code and foreign processors.
+ */
+static int check_head(const char *head, size_t n, struct error *err)
+{
+	Elf64_Ehdr elf;
+
+	if (n >= 2 && memcmp(head, "#!", 2) == 0)
+		return error_set(err, EACCES,
+				 "the pinned program is a script: its interpreter would run "
+				 "unpinned; pin and run the interpreter instead");
+	if (n >= sizeof(elf)) {
+		memcpy(&elf, head, sizeof(elf));
+		if (memcmp(elf.e_ident, ELFMAG, SELFMAG) == 0 &&
+		    elf.e_ident[EI_CLASS] == ELFCLASS64 && elf.e_machine == NATIVE)
+			return 0;
+	}
+	return error_set(err, EACCES,
+			 "the pinned program is no ELF program of this machine: what this system "
+			 "runs in its place would be unpinned; pin and run that instead");
+}
+
 /* Hash @fd to its end; @copy, unless -1, receives the bytes that were hashed. */
 static int sha256(int fd, int copy, uint8_t out[PIN_BYTES], struct error *err)
 {
@@ -111,11 +141,8 @@ static int sha256(int fd, int copy, uint8_t out[PIN_BYTES], struct error *err)
 
 	sha256_init(&ctx);
 	while ((n = fd_read_full(fd, chunk, CHUNK)) > 0) {
-		if (first && n >= 2 && memcmp(chunk, "#!", 2) == 0)
-			return error_set(
-				err, EACCES,
-				"the pinned program is a script: its interpreter would run "
-				"unpinned; pin and run the interpreter instead");
+		if (first && check_head(chunk, (size_t)n, err) < 0)
+			return -1;
 		first = false;
 		sha256_update(&ctx, (size_t)n, (const uint8_t *)chunk);
 		if (copy >= 0 && fd_write_all(copy, chunk, (size_t)n) < 0)

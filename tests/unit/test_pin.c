@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/xalloc.h"
 
 #define DIGITS "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -102,13 +103,15 @@ static void test_parse_hex_refuses_all_else(void **state)
 
 static void test_check_takes_the_right_program_only(void **state)
 {
-	static const char text[] = "\177ELF and more";
+	size_t n = 0;
+	CLEANUP_FREE char *program = read_program("/bin/true", &n);
 	uint8_t want[PIN_BYTES];
 	struct error err;
 
 	(void)state;
-	write_file(text, sizeof(text));
-	sha256_of(text, sizeof(text), want);
+	assert_non_null(program);
+	write_file(program, n);
+	sha256_of(program, n, want);
 	CLEANUP_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
 	CLEANUP_CLOSE int run = pin_check(fd, want, &err);
 
@@ -143,6 +146,39 @@ static void test_check_refuses_scripts_empty_files_and_directories(void **state)
 
 	assert_int_equal(pin_check(d, want, &err), -1);
 	assert_non_null(strstr(err.msg, "regular"));
+}
+
+/* What binfmt_misc would have another program run, which nobody has pinned. L-007 */
+static void test_check_refuses_programs_of_others(void **state)
+{
+	static const struct {
+		size_t at, n;
+		const char *bytes;
+	} changes[] = {
+		{ 0, 4, "PK\3\4" },  /* an archive that Java would run */
+		{ 4, 1, "\1" },	     /* 32 bits */
+		{ 18, 2, "\363\0" }, /* another processor: RISC-V */
+		{ 0, 1, "\176" },
+	};
+	size_t n = 0;
+	CLEANUP_FREE char *program = read_program("/bin/true", &n);
+
+	(void)state;
+	assert_non_null(program);
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		CLEANUP_FREE char *other = xmalloc(n);
+		CLEANUP_CLOSE int fd = -1;
+		uint8_t want[PIN_BYTES];
+		struct error err;
+
+		memcpy(other, program, n);
+		memcpy(other + changes[i].at, changes[i].bytes, changes[i].n);
+		write_file(other, n);
+		sha256_of(other, n, want);
+		fd = open(path, O_PATH | O_CLOEXEC);
+		assert_int_equal(pin_check(fd, want, &err), -1);
+		assert_non_null(strstr(err.msg, "ELF"));
+	}
 }
 
 static void test_check_refuses_what_cannot_be_read(void **state)
@@ -205,6 +241,7 @@ int main(void)
 		cmocka_unit_test(test_parse_hex_refuses_all_else),
 		cmocka_unit_test(test_check_takes_the_right_program_only),
 		cmocka_unit_test(test_check_refuses_scripts_empty_files_and_directories),
+		cmocka_unit_test(test_check_refuses_programs_of_others),
 		cmocka_unit_test(test_check_refuses_what_cannot_be_read),
 		cmocka_unit_test(test_check_yields_bytes_that_no_writer_reaches),
 	};
