@@ -2,6 +2,7 @@
 """Try to get out: every probe of rows.py bare and inside, and what takes more than one process."""
 import fcntl
 import os
+import pty
 import shutil
 import signal
 import socket
@@ -183,10 +184,10 @@ class Escape(World):
                 self.fill(uid)
                 argv = [self.probe, "call", str(IOCTL), "0", request, argument]
                 with self.subTest(uid=uid, request=request):
-                    self.assertEqual(self.on_terminal(uid, argv), "OK")
-                    self.assertEqual(self.on_terminal(uid, self.inside(argv)), "EPERM")
+                    self.assertEqual(self.told_on_terminal(uid, argv), "OK")
+                    self.assertEqual(self.told_on_terminal(uid, self.inside(argv)), "EPERM")
                     argv[-2:] = [undone or request, "1"]  # TIOCNXCL; TCXONC with TCOON
-                    self.assertEqual(self.on_terminal(uid, self.inside(argv)), "OK")
+                    self.assertEqual(self.told_on_terminal(uid, self.inside(argv)), "OK")
 
     @shows("X-040", "X-041", "X-042")
     def test_terminal_takes_no_input_from_inside(self):
