@@ -82,7 +82,8 @@ static struct rule *doors_new(const struct run_options *o)
 	return doors;
 }
 
-struct gate *gate_new(const struct run_options *o, const char *cwd, struct error *err)
+struct gate *gate_new(const struct run_options *o, const char *cwd, const struct gate *base,
+		      struct error *err)
 {
 	struct gate *g = xcalloc(1, sizeof(*g));
 
@@ -92,9 +93,10 @@ struct gate *gate_new(const struct run_options *o, const char *cwd, struct error
 	g->refusals = refusals_new(o->quiet);
 	g->names = namebudget_new();
 	g->doors = doors_new(o);
+	g->trust = base ? tls_trust_ref(base->trust) : NULL;
 	if (rules_load(&g->rules, o, cwd, err) < 0 ||
 	    forwards_build(&g->forwards, o, g->rules.policy, err) < 0 ||
-	    wayout_upstream(o, g->rules.layers, &g->trust, false, &g->upstreams, err) < 0) {
+	    wayout_upstream(o, g->rules.layers, &g->trust, base != NULL, &g->upstreams, err) < 0) {
 		gate_free(g);
 		return NULL;
 	}

@@ -31,10 +31,12 @@ struct whose;
  * gate_new() - read the settings and build the policy; nothing is opened yet
  * @o: the options; must outlive the gate
  * @cwd: where the command starts; copied
+ * @base: a gate of before the lock-down, whose certificates serve this one, too; NULL at the start
  *
  * Return: to be freed by gate_free(); NULL with @err.
  */
-struct gate *gate_new(const struct run_options *o, const char *cwd, struct error *err);
+struct gate *gate_new(const struct run_options *o, const char *cwd, const struct gate *base,
+		      struct error *err);
 
 /** gate_free() - closes the session and its listeners; NULL is allowed. */
 void gate_free(struct gate *g);

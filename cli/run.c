@@ -384,7 +384,7 @@ static int prepare(struct run *r, struct error *err)
 	r->allowfrom = allowfrom_new(&r->options, r->cwd, err);
 	if (!r->allowfrom)
 		return -1;
-	r->gate = gate_new(&r->options, r->cwd, err);
+	r->gate = gate_new(&r->options, r->cwd, NULL, err);
 	if (!r->gate || build_env(r, err) < 0)
 		return -1;
 	distrust(r);

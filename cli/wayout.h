@@ -17,7 +17,7 @@ struct upstreams;
  * wayout_upstream() - the proxy that we must go through
  * @trust: whose certificates are believed: read when they are first wanted and kept for later calls;
  *         the caller's, for tls_trust_free()
- * @again: at a reload: the lock-down lets nothing be read any more
+ * @again: after the lock-down (a reload, a session of serve): nothing is read any more
  * @out: to be freed by upstreams_free(); NULL for direct connections
  *
  * The managed file, --upstream-proxy, the other files and our own environment, in that order; the

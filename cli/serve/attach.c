@@ -286,7 +286,7 @@ static int open_session(struct client *c, struct attach_reply *r, struct error *
 		return error_set(err, 0, "the server is about to end");
 	if (build_options(c, err) < 0)
 		return -1;
-	c->gate = gate_new(&c->options, a->cfg.cwd, err);
+	c->gate = gate_new(&c->options, a->cfg.cwd, a->cfg.base, err);
 	if (!c->gate || gate_open(c->gate, a->cfg.outside, a->last + 1, err) < 0)
 		return -1;
 	c->number = ++a->last;

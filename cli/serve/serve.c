@@ -205,7 +205,7 @@ static int open_gate(struct serve *s, struct error *err)
 	if (!s->allowfrom)
 		return -1;
 	s->since = reload_now();
-	s->gate = gate_new(&s->options, s->cwd, err);
+	s->gate = gate_new(&s->options, s->cwd, NULL, err);
 	if (!s->gate || gate_resolvers(s->gate, &servers, err) < 0 ||
 	    outside_open(&s->outside, servers, err) < 0)
 		return -1;

@@ -14,7 +14,9 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from origins import AFTER_EOF, EOF_FIRST, RESET, pattern  # noqa: E402
 from serving import BWRAP, BWRAP_CAPS, UNSHARE, ServeCase, answers, wait_for  # noqa: E402
-from world import BIG, main, need, setup_world, v4, v6  # noqa: E402
+from world import BIG, GATE4, main, need, setup_world, v4, v6  # noqa: E402
+
+PARENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support", "parentproxy.py")
 
 ALLOW = ["-a", "good.example", "-a", "*.wild.example", "-a", "v4only.example", "-q"]
 DIRECT = ["--noproxy", "*"]
@@ -241,6 +243,57 @@ print(json.dumps(out))
         self.assertEqual(whole[1], "end")
 
     # ---- sessions
+
+    def parent(self, port, *tls):
+        """A parent proxy in the internet; a function that tells how many requests it has had."""
+        log = self.w.path("parent-%d.log" % port)
+        proc = self.w.daemon(["/usr/bin/python3", PARENT, json.dumps({"only.parent.example": v4(1)}),
+                              log, str(port), *tls], self.w.internet, stdout=subprocess.PIPE)
+        self.assertEqual(proc.stdout.readline(), b"ready\n")
+
+        def count():
+            with open(log, encoding="utf-8") as f:
+                return len(f.readlines())
+        return count
+
+    def test_sessions_go_through_the_parent(self):
+        """Also by TLS, whose certificates nobody can read any more when a session begins."""
+        env = dict(self.w.env(), SSL_CERT_FILE=self.w.ca)
+        for scheme, host, port, tls in (("http", GATE4, 3151, ()),
+                                        ("https", "good.example", 3152, (self.w.cert, self.w.key))):
+            count = self.parent(port, *tls)
+            with self.subTest(scheme), self.serve(
+                    ["-a", "only.parent.example", "--upstream-proxy",
+                     "%s://%s:%d" % (scheme, host, port)], env=env):
+                for more in [], DIRECT:
+                    before = count()
+                    done = self.curl(*more, "http://only.parent.example/")
+                    self.assertEqual(done.stdout, "hello from net only.parent.example\n", done.stderr)
+                    self.assertEqual(count(), before + 1)
+                self.server.send_signal(signal.SIGHUP)
+                said = self.talk(b"GET http://only.parent.example/ HTTP/1.1\r\nHost: x\r\n"
+                                 b"Connection: close\r\n\r\n", "proxy.sock")
+                self.assertIn(b"hello from net", said)
+
+    def test_first_tls_parent_needs_a_start(self):
+        count = self.parent(3153, self.w.cert, self.w.key)
+        settings = os.path.join(self.w.home, "way.json")
+
+        def put(url):
+            with open(settings, "w", encoding="ascii") as f:
+                json.dump({"network": {"allowedDomains": ["good.example"], "upstreamProxy": url}}, f)
+            os.chmod(settings, 0o644)
+        put("none")
+        with self.serve(["-p", settings], env=dict(self.w.env(), SSL_CERT_FILE=self.w.ca)):
+            self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
+            put("https://good.example:3153")
+            done = self.curl("http://good.example/")  # a new session reads the file as it is
+            self.assertEqual(done.returncode, 125)
+            self.assertIn("https:// is new", done.stderr)
+            self.assertIn("start again", done.stderr)
+            put("none")
+            self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
+            self.assertEqual(count(), 0)
 
     def test_sessions_side_by_side(self):
         """Two sandboxes, each with its own list and its own names."""
