@@ -166,6 +166,14 @@ static size_t sorted(const struct refusals *r, const struct entry **v)
 	return n;
 }
 
+static bool is_said(const struct entry *const *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(v[i]->remedy, v[n]->remedy) == 0)
+			return true;
+	return false;
+}
+
 /* The options that would have allowed what is listed, in one line to be copied. */
 static void put_remedies(const struct entry *const *v, size_t n, FILE *out)
 {
@@ -176,7 +184,7 @@ static void put_remedies(const struct entry *const *v, size_t n, FILE *out)
 			lead = "sbx-net: allow also with: ";
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (!*v[i]->remedy)
+		if (!*v[i]->remedy || is_said(v, i))
 			continue;
 		(void)fprintf(out, "%s%s", lead, v[i]->remedy);
 		lead = " ";

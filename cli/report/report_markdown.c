@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#define COMMAND_SHOWN 120
+
 /* In <code>, not in backticks: text may hold backticks, and a bar would end the cell. */
 static void put_code(const char *text, FILE *out)
 {
@@ -21,6 +23,18 @@ static void put_code(const char *text, FILE *out)
 			report_escaped(one, out);
 	}
 	(void)fputs("</code>", out);
+}
+
+/* A script in an argument would fill the page. */
+static void put_command(const char *command, FILE *out)
+{
+	char text[COMMAND_SHOWN + 4];
+
+	if (strlen(command) > COMMAND_SHOWN)
+		(void)snprintf(text, sizeof(text), "%.*s...", COMMAND_SHOWN, command);
+	else
+		(void)snprintf(text, sizeof(text), "%s", command);
+	put_code(text, out);
 }
 
 static void put_rows(const struct report *r, FILE *out)
@@ -48,15 +62,23 @@ static void put_rows(const struct report *r, FILE *out)
 	}
 }
 
-/* What would have allowed the rest, to be copied. */
+static bool is_said(const struct report *r, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (r->row[i]->remedy && strcmp(r->row[i]->remedy, r->row[n]->remedy) == 0)
+			return true;
+	return false;
+}
+
+/* What would have allowed the rest, to be copied into a command line as it is. */
 static void put_remedies(const struct report *r, FILE *out)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < r->n && !r->row[i]->allow; i++) {
-		if (!r->row[i]->remedy)
+		if (!r->row[i]->remedy || is_said(r, i))
 			continue;
-		(void)fputs(any ? "\n" : "\nTo allow what was refused:\n\n```\n", out);
+		(void)fputs(any ? " \\\n" : "\nTo allow what was refused:\n\n```\n", out);
 		(void)fputs(r->row[i]->remedy, out);
 		any = true;
 	}
@@ -66,12 +88,12 @@ static void put_remedies(const struct report *r, FILE *out)
 
 void report_markdown(const struct report *r, FILE *out)
 {
-	(void)fputs("### Network access", out);
+	(void)fputs("### Network access\n\n", out);
 	if (*r->command) {
-		(void)fputs(" of ", out);
-		put_code(r->command, out);
+		put_command(r->command, out);
+		(void)fputs(": ", out);
 	}
-	(void)fprintf(out, "\n\n%llu allowed, **%llu refused**, %llu not reached\n",
+	(void)fprintf(out, "%llu allowed, **%llu refused**, %llu not reached\n",
 		      (unsigned long long)r->sums.allowed, (unsigned long long)r->sums.refused,
 		      (unsigned long long)r->sums.failed);
 	if (r->n)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -165,7 +166,17 @@ class Reports(WorldCase):
                     self.assertIn("--locked: add to %s: 127.0.0.1:80" % self.policy, saved["json"])
                     self.assertNotIn("--allow", saved["json"] + saved["markdown"])
                 else:
-                    self.assertIn("\n--only lo4.example:80\n", saved["markdown"])
+                    self.assertIn("\n```\n--only lo4.example:80\n```\n", saved["markdown"])
+
+    def test_markdown_can_be_copied_from(self):
+        text = self.run_all("--only", "good.example", "--no-config")["markdown"]
+        copied = re.search(r"(?ms)^```\n(.*?)\n```$", text[text.rindex("###"):]).group(1)
+        words = shlex.split(copied.replace("\\\n", ""))
+        self.assertEqual(words[::2], ["--only"] * (len(words) // 2))
+        self.assertEqual(sorted(words[1::2]), ["gone.example:80", "lo4.example:80"])
+        done = self.w.sbx_run(["-p", self.policy, "--only", "good.example", *words], ["true"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("### Network access\n\n<code>sh -c ", text)
 
     def test_a_log_that_others_wrote_gives_nothing_to_copy(self):
         line = {"event": "decision", "verdict": "deny", "code": "not-listed", "host": "x.example",
