@@ -21,29 +21,36 @@
 static const struct question {
 	const char *tool;
 	const char *argv[6];
-	bool bare, fallback;
+	enum allowfrom_words words;
+	bool fallback;
 } questions[] = {
-	{ "npm", { "npm", "config", "get", "registry" }, false, false },
-	{ "npm", { "sh", "-c", "npm config list | grep -E '^@[^:]*:registry *='" }, false, false },
-	{ "apt", { "apt-get", "indextargets", "--format", "$(SITE)" }, false, false },
+	{ "npm", { "npm", "config", "get", "registry" }, ALLOWFROM_URLS, false },
+	{ "npm",
+	  { "sh", "-c", "npm config list | grep -E '^@[^:]*:registry *='" },
+	  ALLOWFROM_URLS,
+	  false },
+	{ "apt", { "apt-get", "indextargets", "--format", "$(SITE)" }, ALLOWFROM_URLS, false },
 	{ "pip",
 	  { "sh", "-c", "pip config list | grep -E '(index-url|find-links)='" },
-	  false,
+	  ALLOWFROM_URLS,
 	  false },
 	{ "pip",
 	  { "python3", "-c",
 	    "from pip._internal.models.index import PyPI as p; "
 	    "print(p.url, 'https://' + p.file_storage_domain)" },
-	  false,
+	  ALLOWFROM_URLS,
 	  true },
 	{ "cargo",
 	  { "sh", "-c",
 	    "cd \"${CARGO_HOME:-$HOME/.cargo}\" && cat config.toml config 2>/dev/null | "
 	    "grep -E '^ *(registry|index|replace-with) *='" },
-	  false,
+	  ALLOWFROM_URLS,
 	  false },
-	{ "go", { "go", "env", "GOPROXY", "GOSUMDB" }, true, false },
-	{ "git", { "git", "config", "--get-regexp", "^remote\\..*\\.(push)?url$" }, false, false },
+	{ "go", { "go", "env", "GOPROXY", "GOSUMDB" }, ALLOWFROM_HOSTS, false },
+	{ "git",
+	  { "git", "config", "--get-regexp", "^remote\\..*\\.(push)?url$" },
+	  ALLOWFROM_REMOTES,
+	  false },
 };
 
 struct allowfrom {
@@ -83,8 +90,9 @@ static uint16_t port_of(const char *word, const char *end)
 }
 
 /* The host of @word, which has no blank; false if it names none. */
-static bool parse_word(const char *word, bool bare, struct target *t)
+static bool parse_word(const char *word, enum allowfrom_words words, struct target *t)
 {
+	bool bare = words == ALLOWFROM_HOSTS;
 	const char *sep = strstr(word, "://");
 	const char *at, *host = sep ? sep + 3 : word;
 	uint16_t port = sep ? port_of(word, sep) : bare ? 443 : 22;
@@ -92,7 +100,7 @@ static bool parse_word(const char *word, bool bare, struct target *t)
 	bool scp = !sep && !bare;
 
 	at = memrchr(host, '@', n);
-	if (port == 0 || (scp && !at))
+	if (port == 0 || (scp && (!at || words != ALLOWFROM_REMOTES)))
 		return false;
 	if (at) {
 		n -= (size_t)(at + 1 - host);
@@ -109,7 +117,7 @@ static bool parse_word(const char *word, bool bare, struct target *t)
 	       target_parse_authority(host, n, port, t) == TARGET_OK;
 }
 
-void allowfrom_scan(const char *text, bool bare, allowfrom_cb *cb, void *arg)
+void allowfrom_scan(const char *text, enum allowfrom_words words, allowfrom_cb *cb, void *arg)
 {
 	static const char blank[] = " \t\r\n,|'\"=[]";
 
@@ -118,7 +126,7 @@ void allowfrom_scan(const char *text, bool bare, allowfrom_cb *cb, void *arg)
 		CLEANUP_FREE char *word = xstrndup(text, n);
 		struct target t = { .via = VIA_CONNECT };
 
-		if (parse_word(word, bare, &t))
+		if (parse_word(word, words, &t))
 			cb(arg, &t);
 		text += n;
 	}
@@ -220,7 +228,7 @@ static int ask_tool(struct allowfrom *a, const char *cwd, struct error *err)
 		text = xcalloc(1, ANSWER_MAX + 1);
 		if (ask(q, strcmp(q->tool, "git") == 0 ? cwd : "/", text, err) < 0)
 			return -1;
-		allowfrom_scan(text, q->bare, add, a);
+		allowfrom_scan(text, q->words, add, a);
 	}
 	if (a->found == 0)
 		(void)fprintf(stderr, "sbx-net: --allow-from %s: its configuration names no host\n",

@@ -23,12 +23,15 @@ bool allowfrom_check(const char *tool);
 /** typedef allowfrom_cb - one host and port that was found */
 typedef void allowfrom_cb(void *arg, const struct target *t);
 
-/**
- * allowfrom_scan() - the hosts of a tool's answer
- * @text: lines; a word that is a URL (http, https, ssh, git), or git's "user@host:path"
- * @bare: a word without a scheme is a host for https
- */
-void allowfrom_scan(const char *text, bool bare, allowfrom_cb *cb, void *arg);
+/** enum allowfrom_words - what names a host in a tool's answer, besides a URL (http, https, ssh, git) */
+enum allowfrom_words {
+	ALLOWFROM_URLS,	   /* nothing */
+	ALLOWFROM_HOSTS,   /* a word with a dot: a host for https */
+	ALLOWFROM_REMOTES, /* git's "user@host:path" */
+};
+
+/** allowfrom_scan() - the hosts of a tool's answer, @text; each time one is found. */
+void allowfrom_scan(const char *text, enum allowfrom_words words, allowfrom_cb *cb, void *arg);
 
 struct allowfrom;
 

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """--allow-from: what a tool is configured for may be reached, and nothing else."""
 import os
+import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from world import WorldCase, main, setup_world, teardown_world  # noqa: E402,F401
+from world import PATH, WorldCase, main, setup_world, teardown_world  # noqa: E402,F401
 
 
 def setUpModule():
@@ -38,6 +39,44 @@ class AllowFrom(WorldCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("refused other.example:80", done.stderr)
         self.assertNotEqual(self.fetch([], npm).returncode, 0)
+
+    def test_each_tool_is_asked_for_its_own_configuration(self):
+        """Real ones where they are here; all of them have good.example for their registry."""
+        home = self.w.path("toolhome")
+        os.makedirs(os.path.join(home, ".cargo"), exist_ok=True)
+        url = "https://user:secret@good.example/x/"
+        files = {".npmrc": "registry=https://good.example/x/\n@a:registry=http://wild.example:81/\n",
+                 "pip.conf": "[global]\nindex-url = %s\nextra-index-url = http://wild.example:81/\n"
+                             % url,
+                 ".cargo/config.toml": "[source.crates-io]\nreplace-with = \"m\"\n[source.m]\n"
+                                       "registry = \"sparse+%s\"\n" % url}
+        for name, text in files.items():
+            with open(os.path.join(home, name), "w", encoding="ascii") as f:
+                f.write(text)
+        env = dict(self.w.env(), HOME=home, PIP_CONFIG_FILE=os.path.join(home, "pip.conf"),
+                   GOPROXY=url + ",direct", GOSUMDB="off", GOTOOLCHAIN="local",
+                   NPM_CONFIG_USERCONFIG=os.path.join(home, ".npmrc"))
+        for tool, extra in (("npm", 1), ("pip", 1), ("cargo", 0), ("go", 0)):
+            if tool != "cargo" and not shutil.which(tool, path=PATH):
+                print("NOT RUN: not installed: " + tool, file=sys.stderr)
+                continue
+            with self.subTest(tool):
+                done = self.w.run([self.w.sbx, "run", "--no-config", "--allow-from", tool, "--",
+                                   *self.w.curl_argv("-f", "https://good.example/")], env=env)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                said = done.stderr.splitlines()
+                self.assertIn("sbx-net: --allow-from %s: good.example:443" % tool, said)
+                self.assertEqual(("sbx-net: --allow-from %s: wild.example:81" % tool) in said,
+                                 bool(extra), said)
+                self.assertEqual(len(said), 1 + extra, said)
+                self.assertNotIn("secret", done.stderr)
+
+    def test_apt_has_the_sites_of_its_sources(self):
+        done = self.fetch(["--allow-from", "apt"], (
+            "apt-get", 'test "$*" = "indextargets --format \\$(SITE)" || exit 1\n'
+            'echo http://good.example/debian; echo http://good.example/debian'))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "sbx-net: --allow-from apt: good.example:80\n")
 
     def test_deny_wins(self):
         done = self.fetch(["--allow-from", "npm", "-d", "good.example"],

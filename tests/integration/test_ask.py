@@ -475,6 +475,30 @@ class ByProgram(AskCase):
         self.assertEqual(q["via"], "capture")
         os.unlink(told)
 
+    def test_the_script_of_a_package_is_named(self):
+        """What a package manager runs says in its environment which one it is."""
+        told = os.path.join(self.w.ws, "told")
+        ask = self.script("ask.sh", "cat >%s" % told)
+        self.w.sbx_run(["--ask", "exec:" + ask], [
+            "sh", "-c", "env npm_lifecycle_event=postinstall npm_package_name=left-pad "
+            "sh -c 'curl -sS %s; true'; true" % URL])
+        with open(told, encoding="utf-8") as f:
+            q = json.load(f)
+        self.assertRegex(q["program"], "^sh > (sh > )?curl > postinstall of left-pad$")
+        os.unlink(told)
+
+    def test_names_that_look_like_others_are_marked(self):
+        told = os.path.join(self.w.ws, "told")
+        ask = self.script("ask.sh", "cat >%s" % told)
+        for host, mark in (("githup.com", "github.com"), ("xn--gthub-n4a.example", "xn--"),
+                           ("good.example", None)):
+            self.w.sbx_run(["--ask", "exec:" + ask], self.curl("http://%s/" % host))
+            with open(told, encoding="utf-8") as f:
+                q = json.load(f)
+            self.assertIn(mark or "", q.get("mark") or "", q)
+            self.assertEqual(bool(q.get("mark")), bool(mark), q)
+        os.unlink(told)
+
     def test_it_runs_outside(self):
         path = os.path.join(self.w.home, "outside")
         done = self.fetch("touch %s; exit 1" % path)
@@ -733,6 +757,33 @@ class ByControl(AskCase):
         self.assertEqual(termios.tcgetattr(slave), before)
         done = self.w.run([self.w.sbx, "approvals"])
         self.assertEqual(done.returncode, 1)
+
+    def test_approvals_follow_and_session(self):
+        """One that stays finds runs that start later; one that is told a run leaves others alone."""
+        done = self.w.run([self.w.sbx, "approvals", "--session", "nobody"])
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("under that session", done.stderr)
+        live = self.w.popen([self.w.sbx, "approvals", "--follow"], stdout=subprocess.PIPE,
+                            encoding="utf-8")
+        self.addCleanup(live.kill)
+        for host in ("good.example", "other.example"):
+            proc = self.start(command=self.curl("http://%s/" % host))
+            path = self.socket_path()
+            name, number, target = live.stdout.readline().split()[:3]
+            self.assertEqual((name + ".sock", target), (os.path.basename(path), host + ":80"))
+            one = self.w.popen([self.w.sbx, "approvals", "--session", name],
+                               stdout=subprocess.PIPE, encoding="utf-8")
+            self.assertEqual(one.stdout.readline().split()[:3], [name, number, target])
+            c = self.connect()
+            c.say(op="answer", id=int(number), verdict="deny", scope="once")
+            proc.communicate(timeout=20)
+            self.assertIn(target, one.communicate(timeout=20)[0])
+            self.assertIn(target, live.stdout.readline())
+            self.assertEqual(one.returncode, 0)
+        self.assertIsNone(live.poll())
+        live.send_signal(signal.SIGTERM)
+        self.assertEqual(live.wait(20), 0)
+        live.stdout.close()
 
 
 class Memory(AskCase):

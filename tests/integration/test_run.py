@@ -178,6 +178,27 @@ class ExitOnDeny(WorldCase):
                          (77, [], ""))
 
 
+class ManyRefusals(WorldCase):
+    def test_lines_are_merged_and_bounded(self):
+        """Each target once; forty lines, then one that says so; all of it in the summary."""
+        done = self.w.sbx_run(["-v"], ["bash", "-c", """
+for i in {1..60} {1..60}; do
+	exec 3<>/dev/tcp/127.0.0.1/3128
+	printf 'CONNECT evil.example:%d HTTP/1.1\\r\\nHost: evil.example\\r\\n\\r\\n' $i >&3
+	cat <&3 >/dev/null
+done"""])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [x for x in done.stderr.splitlines() if not x.startswith("sbx-net: info")]
+        said = [x for x in lines if x.startswith("sbx-net: refused evil.example:")]
+        self.assertEqual(len(said), 40)
+        self.assertEqual(len(set(said)), 40)
+        self.assertEqual(lines.count("sbx-net: many refusals; further ones are told at the end"), 1)
+        self.assertIn("sbx-net: 120 refusals, 60 targets:", lines)
+        self.assertIn("sbx-net:      2x evil.example:1 (not-listed)", lines)
+        self.assertIn("sbx-net:         and 48 more", lines)
+        self.assertEqual(lines[-1].count("--allow evil.example:"), 12)
+
+
 class Plumbing(WorldCase):
     def test_stdin_stdout_stderr(self):
         done = self.w.sbx_run([], ["sh", "-c", "cat; echo err >&2"], input="a\nb\n")

@@ -16,23 +16,24 @@ static void collect(void *arg, const struct target *t)
 	(void)strcat(strcat(all, target_format(t, text)), " ");
 }
 
-static void expect(const char *text, bool bare, const char *want)
+static void expect(const char *text, enum allowfrom_words words, const char *want)
 {
 	char all[1024] = "";
 
-	allowfrom_scan(text, bare, collect, all);
+	allowfrom_scan(text, words, collect, all);
 	assert_string_equal(all, want);
 }
 
 static void test_urls_give_host_and_port(void **state)
 {
 	(void)state;
-	expect("https://reg.example.com/npm/\n", false, "reg.example.com:443 ");
-	expect("http://a.example http://b.example:8080/x?y\nhttps://[2a01::1]/", false,
+	expect("https://reg.example.com/npm/\n", ALLOWFROM_URLS, "reg.example.com:443 ");
+	expect("http://a.example http://b.example:8080/x?y\nhttps://[2a01::1]/", ALLOWFROM_URLS,
 	       "a.example:80 b.example:8080 ");
-	expect("global.index-url='https://user:s3@p.example/simple'\n", false, "p.example:443 ");
-	expect("index = \"sparse+https://c.example/i/\"", false, "c.example:443 ");
-	expect("https://G.Example,direct", true, "g.example:443 ");
+	expect("global.index-url='https://user:s3@p.example/simple'\n", ALLOWFROM_URLS,
+	       "p.example:443 ");
+	expect("index = \"sparse+https://c.example/i/\"", ALLOWFROM_URLS, "c.example:443 ");
+	expect("https://G.Example,direct", ALLOWFROM_HOSTS, "g.example:443 ");
 }
 
 static void test_git_remotes(void **state)
@@ -43,15 +44,15 @@ static void test_git_remotes(void **state)
 	       "remote.s.url ssh://git@i.example:2222/r\n"
 	       "remote.d.url git://j.example/r\n"
 	       "remote.l.url /srv/r.git\nremote.k.url ../r\nremote.f.url file:///srv/r\n",
-	       false, "g.example:22 h.example:443 i.example:2222 j.example:9418 ");
+	       ALLOWFROM_REMOTES, "g.example:22 h.example:443 i.example:2222 j.example:9418 ");
 }
 
 static void test_bare_names_only_where_they_are_meant(void **state)
 {
 	(void)state;
-	expect("https://p.example,direct\nsum.example\noff\n", true,
+	expect("https://p.example,direct\nsum.example\noff\n", ALLOWFROM_HOSTS,
 	       "p.example:443 sum.example:443 ");
-	expect("sum.example\nundefined\nnull\n", false, "");
+	expect("sum.example\nundefined\nnull\n", ALLOWFROM_URLS, "");
 }
 
 static void test_what_is_no_host_is_left_out(void **state)
@@ -59,7 +60,10 @@ static void test_what_is_no_host_is_left_out(void **state)
 	(void)state;
 	expect("https:// https://a..b/ https://*.x.example/ https://a.example:0/ ftp://f.example "
 	       "https://user@ @: :// x@:y",
-	       false, "");
+	       ALLOWFROM_REMOTES, "");
+	/* the scope of a registry is no user of a host */
+	expect("@a:registry = \"https://r.example/\"", ALLOWFROM_URLS, "r.example:443 ");
+	expect("@a:registry user@h.example:x", ALLOWFROM_HOSTS, "");
 }
 
 static void test_tools_are_known(void **state)
