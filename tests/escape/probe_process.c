@@ -634,6 +634,59 @@ static int heartbeat(char *const *args)
 	_exit(0);
 }
 
+/* A parent that waits for nobody. */
+static void leave_zombies(void)
+{
+	for (int i = 0; i < 200; i++)
+		if (fork() == 0)
+			_exit(0);
+}
+
+static void stay(void) __attribute__((noreturn));
+
+static void stay(void)
+{
+	for (;;)
+		(void)pause();
+}
+
+/*
+ * crowd: children of every kind that is hard to be rid of, all of which keep standard output open:
+ * stopped, blocking every signal, waiting for a vfork(), with zombies that nobody reaps. Ends with
+ * "up" once they are there.
+ */
+static int crowd(char *const *args)
+{
+	pid_t stopped = fork();
+	sigset_t all;
+
+	(void)args;
+	if (stopped == 0) {
+		(void)raise(SIGSTOP);
+		stay();
+	}
+	if (fork() == 0) {
+		(void)sigfillset(&all);
+		(void)sigprocmask(SIG_SETMASK, &all, NULL);
+		stay();
+	}
+	if (fork() == 0) {
+		/* clone(2) as vfork() calls it, without sharing the stack with a compiler */
+		if (syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0) == 0)
+			stay();
+		_exit(0);
+	}
+	if (fork() == 0) {
+		leave_zombies();
+		stay();
+	}
+	leave_zombies();
+	if (stopped < 0 || waitpid(stopped, NULL, WUNTRACED) != stopped)
+		return ECHILD;
+	(void)!write(STDOUT_FILENO, "up\n", 3);
+	_exit(7);
+}
+
 const struct probe process_probes[] = {
 	{ "kill", kill_pid },
 	{ "ptrace", ptrace_me },
@@ -683,5 +736,6 @@ const struct probe process_probes[] = {
 	{ "init-environ", init_environ },
 	{ "init-root", init_root },
 	{ "heartbeat", heartbeat },
+	{ "crowd", crowd },
 	{ 0 },
 };

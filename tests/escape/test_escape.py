@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import select
 import shutil
 import signal
 import socket
@@ -377,6 +378,37 @@ class Escape(World):
             p = self.run_as(uid, self.inside(["sh", "-c", script, "sh", self.probe, path]))
             self.assertEqual(p.returncode, 7)
             self.assert_still(path)
+
+    def crowd(self, uid, argv):
+        """Started in a group of its own; all that it leaves behind holds the pipe open."""
+        p = subprocess.Popen(argv, cwd=self.work, env=self.env(), stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, start_new_session=True, **self.identity(uid))
+        self.addCleanup(p.stdout.close)
+        self.addCleanup(p.wait)
+        self.addCleanup(p.kill)
+        self.assertEqual(p.stdout.readline(), b"up\n")
+        return p
+
+    def assert_gone(self, p):
+        self.assertTrue(select.select([p.stdout], [], [], LIMIT)[0])
+        self.assertEqual(p.stdout.read(), b"")
+
+    @shows("X-006")
+    def test_no_kind_of_process_is_left(self):
+        for uid in users():
+            self.fill(uid)
+            argv = [self.probe, "crowd"]
+            bare = self.crowd(uid, argv)
+            self.assertEqual(bare.wait(LIMIT), 7)
+            self.assertEqual(select.select([bare.stdout], [], [], 0)[0], [])
+            os.killpg(bare.pid, signal.SIGKILL)
+            self.assert_gone(bare)
+            p = self.crowd(uid, self.inside(argv))
+            self.assert_gone(p)
+            self.assertEqual(p.wait(LIMIT), 7)
+            p = self.crowd(uid, self.inside(["sh", "-c", '"$1" crowd; kill -STOP $$', "sh", self.probe]))
+            p.kill()
+            self.assert_gone(p)
 
     def assert_still(self, path):
         size = self.beats(path)
