@@ -49,12 +49,15 @@ struct odd {
 	char *target;
 };
 
+/** struct leftover - what is known; @unseen are directories that could not be looked at, "" for all */
 struct leftover {
 	int dir;
 	enum leftover_kind kind;
 	char *path;
 	struct odd *odd;
 	size_t nodd;
+	char **unseen;
+	size_t nunseen;
 	struct gitstate state;
 	bool bare;
 };
@@ -91,7 +94,7 @@ static void say_rest(struct visit *v)
 {
 	CLEANUP_FREE char *line = NULL;
 
-	if (v->entries > ENTRIES_MAX)
+	if (v->sweep && v->entries > ENTRIES_MAX)
 		say(v, "", "there is too much in it to be looked at", "", LOOK);
 	if (v->lines <= LINES_MAX)
 		return;
@@ -128,6 +131,30 @@ static void remember(struct leftover *l, const char *at, const char *target)
 	l->odd[l->nodd++] = (struct odd){ xstrdup(at), xstrdup(target) };
 }
 
+/* Of what lies there nobody knows whose it is. */
+static bool is_unseen(const struct leftover *l, const char *at)
+{
+	for (size_t i = 0; i < l->nunseen; i++) {
+		size_t n = strlen(l->unseen[i]);
+
+		if (n == 0 || (strncmp(at, l->unseen[i], n) == 0 && at[n] == '/'))
+			return true;
+	}
+	return false;
+}
+
+static void miss(struct visit *v, const char *at)
+{
+	struct leftover *l = v->l;
+
+	if (v->sweep) {
+		say(v, at, "a directory that cannot be looked at", "", LOOK);
+		return;
+	}
+	l->unseen = xreallocarray(l->unseen, l->nunseen + 1, sizeof(*l->unseen));
+	l->unseen[l->nunseen++] = xstrdup(at);
+}
+
 static void visit_odd(struct visit *v, int dir, const char *name, const char *at, mode_t mode)
 {
 	char target[PATH_MAX] = "";
@@ -144,8 +171,11 @@ static void visit_odd(struct visit *v, int dir, const char *name, const char *at
 			say(v, at, kind_of(mode), target, GITSTATE_ORPHAN);
 		return;
 	}
-	if (!is_known(v->l, at, target))
-		say(v, at, kind_of(mode), target, gitstate_take_away(dir, name));
+	if (is_known(v->l, at, target))
+		return;
+	say(v, at, kind_of(mode), target,
+	    is_unseen(v->l, at) ? "it may have been there before; remove it if it is not yours"
+				: gitstate_take_away(dir, name));
 }
 
 /* Whether @at is "@name" or ends with "/@name". */
@@ -193,9 +223,10 @@ static void visit_subdir(struct visit *v, int dir, const char *name, const char 
 {
 	CLEANUP_CLOSE int fd = depth < DEPTH_MAX ? enter(v, dir, name) : -1;
 
+	if (fd < 0 && depth < DEPTH_MAX && errno == ENOENT)
+		return; /* gone */
 	if (fd < 0) {
-		if (v->sweep && errno != ENOENT)
-			say(v, at, "a directory that cannot be looked at", "", LOOK);
+		miss(v, at);
 		return;
 	}
 	gitstate_dir(&v->l->state, &v->state, fd, name, at);
@@ -237,8 +268,10 @@ static void visit_dir(struct visit *v, int dir, const char *at, unsigned depth)
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 
-	if (!d)
+	if (!d) {
+		miss(v, at);
 		return;
+	}
 	(void)take_fd(&fd);
 	while (v->entries <= ENTRIES_MAX && (e = readdir(d))) {
 		v->entries++;
@@ -277,6 +310,8 @@ struct leftover *leftover_note(int dir, enum leftover_kind kind, leftover_tell *
 		l->bare = is_bare(l->dir);
 	else
 		visit_dir(&v, l->dir, "", 0);
+	if (v.entries > ENTRIES_MAX)
+		miss(&v, "");
 	say_rest(&v);
 	return l;
 }
@@ -309,6 +344,9 @@ void leftover_free(struct leftover *l)
 		free(l->odd[i].target);
 	}
 	free(l->odd);
+	for (size_t i = 0; i < l->nunseen; i++)
+		free(l->unseen[i]);
+	free(l->unseen);
 	gitstate_clear(&l->state);
 	cleanup_close(&l->state.tree);
 	free(l->path);

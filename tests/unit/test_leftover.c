@@ -166,6 +166,27 @@ static void test_taken_permissions_hide_nothing(void **state)
 	assert_true(exists(".git/d"));
 }
 
+/* Nobody knows what was there: it is told, and stays. */
+static void test_what_could_not_be_seen_is_told(void **state)
+{
+	struct leftover *l;
+
+	(void)state;
+	shell("d=.git/deep; for i in $(seq 140); do d=$d/d; done; mkdir -p $d; ln -s / $d/l");
+	run(LEFTOVER_GIT, "ln -s / .git/l");
+	assert_int_equal(lines, 2); /* one is the new link */
+	assert_non_null(strstr(said, "a directory that cannot be looked at"));
+	assert_false(exists(".git/l"));
+	if (geteuid() == 0)
+		return;
+	shell("rm -rf .git/deep; mkdir .git/d; ln -s / .git/d/l; chmod 0 .git/d");
+	l = note(".git", LEFTOVER_GIT);
+	shell("chmod 755 .git/d");
+	sweep(l);
+	assert_true(exists(".git/d/l"));
+	assert_non_null(strstr(said, "it may have been there before"));
+}
+
 static void test_any_number_is_told_in_a_few_lines(void **state)
 {
 	(void)state;
@@ -311,6 +332,7 @@ int main(void)
 		cmocka_unit_test_setup(test_links_that_are_no_harm_stay, make_git),
 		cmocka_unit_test_setup(test_names_are_escaped, make_git),
 		cmocka_unit_test_setup(test_taken_permissions_hide_nothing, make_git),
+		cmocka_unit_test_setup(test_what_could_not_be_seen_is_told, make_git),
 		cmocka_unit_test_setup(test_any_number_is_told_in_a_few_lines, make_git),
 		cmocka_unit_test_setup(test_lines_of_a_rebase_go, make_git),
 		cmocka_unit_test_setup(test_lines_of_the_users_own_rebase_stay, make_git),
