@@ -66,8 +66,9 @@ struct notice {
 	char content[8], name[NAME_MAX + 1];
 };
 
-/* What the janitor answers: READY when it knows the git directories; any other is a line to tell. */
+/* What the janitor answers: READY when it knows the git directories, LAST at the end, and lines. */
 #define READY	 "r"
+#define LAST	 "e"
 #define TELL_MAX 4096
 
 /** struct task - what the janitor has been told */
@@ -215,6 +216,7 @@ static void run(int sock)
 	for (size_t i = 0; t.pidfd >= 0 && i < t.ngit; i++)
 		leftover_sweep(t.git[i], tell_line, &t);
 	remove_all(&t.held);
+	(void)fd_send(sock, LAST, 1, NULL, 0);
 	_exit(0);
 }
 
@@ -286,7 +288,7 @@ static void keep_line(struct janitor *j, char *line)
 	j->lines[j->nlines++] = line;
 }
 
-/* Return: 1 for a line, which is kept; 0 when it knows the git directories; -1 when it has ended. */
+/* Return: 1 for a line, which is kept; 0 when it knows the git directories; -1 when it is done. */
 static int hear(struct janitor *j)
 {
 	char text[TELL_MAX + 1];
@@ -295,7 +297,7 @@ static int hear(struct janitor *j)
 	do
 		n = recv(j->sock, text, sizeof(text) - 1, 0);
 	while (n < 0 && errno == EINTR);
-	if (n <= 0)
+	if (n <= 0 || text[0] == LAST[0])
 		return -1;
 	text[n] = '\0';
 	if (text[0] != 'l')
