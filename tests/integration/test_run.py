@@ -55,6 +55,17 @@ class Statuses(WorldCase):
             f.write("#!/bin/sh\nexit 3\n")
         self.assertEqual(self.status([], [path]).returncode, 3)
 
+    def test_a_text_without_an_interpreter_is_the_shells(self):
+        path = os.path.join(self.w.ws, "plain.sh")
+        with open(path, "w", encoding="ascii") as f:
+            f.write("echo $# \"$2\"\nexit 5\n")
+        for mode, status, said in ((0o644, 126, ""), (0o755, 5, "2 b c\n")):
+            os.chmod(path, mode)
+            for uid in BOTH:
+                with self.subTest(mode, uid=uid):
+                    done = self.status([], [path, "a", "b c"], uid=uid)
+                    self.assertEqual((done.returncode, done.stdout), (status, said), done.stderr)
+
     def test_usage(self):
         for args in (["run"], ["run", "--no-such-option", "--", "true"], ["no-such-command"],
                      ["run", "--timeout", "x", "--", "true"]):

@@ -55,6 +55,26 @@ class Workspace(WorldCase):
     def names(self):
         return sorted(os.listdir(self.dir))
 
+    # ---- where it lies
+
+    def test_home_behind_a_directory_that_nobody_lists(self):
+        """/home may be for root to list. What is in a home is there and its secrets are not."""
+        closed = self.w.path("closed")
+        home = os.path.join(closed, "home")
+        os.makedirs(os.path.join(home, ".ssh"))
+        for name in ("plain", ".ssh/id"):
+            with open(os.path.join(home, name), "w", encoding="ascii") as f:
+                f.write(name + "\n")
+        for name in ("", ".ssh", "plain", ".ssh/id"):
+            os.chown(os.path.join(home, name), self.w.uid, self.w.uid)
+        os.chmod(closed, 0o711)
+        env = dict(self.w.env(), HOME=home)
+        look = "cat $HOME/plain; cat $HOME/.ssh/id || echo none; ls %s || echo closed" % closed
+        bare = self.w.run(["sh", "-c", look], env=env)
+        self.assertEqual(bare.stdout, "plain\n.ssh/id\nclosed\n", bare.stderr)
+        done = self.sbx(look, env=env)
+        self.assertEqual(done.stdout, "plain\nnone\nclosed\n", done.stderr)
+
     # ---- git
 
     def test_clone_into_an_empty_directory(self):
