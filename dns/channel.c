@@ -17,11 +17,12 @@
 #define DNS_PORT    53
 #define SERVERS_MAX 8
 
-/** struct sock - one socket of c-ares and the event that watches it */
+/** struct sock - one socket of c-ares and the event that watches it, if @watched */
 struct sock {
 	LIST_ENTRY(sock) link;
 	struct channel *channel;
 	int fd;
+	bool watched;
 	struct event *event;
 };
 
@@ -70,12 +71,24 @@ static void process(struct channel *c, ares_socket_t readable, ares_socket_t wri
 	settle(c);
 }
 
+/* The kernel had no room in the epoll set for some, perhaps: a question must not wait for ever. */
+static void watch_again(struct channel *c)
+{
+	struct sock *s;
+
+	LIST_FOREACH (s, &c->socks, link) {
+		if (!s->watched)
+			s->watched = event_add(s->event, NULL) == 0;
+	}
+}
+
 static void timer_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct channel *c = arg;
 
 	(void)fd;
 	(void)what;
+	watch_again(c);
 	process(c, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
 }
 
@@ -120,8 +133,9 @@ static void sock_state(void *data, ares_socket_t fd, int readable, int writable)
 	s->channel = c;
 	s->fd = fd;
 	s->event = event_new(c->base, fd, (short)(what | EV_PERSIST), sock_cb, s);
-	if (!s->event || event_add(s->event, NULL))
+	if (!s->event)
 		die("out of memory");
+	s->watched = event_add(s->event, NULL) == 0; /* else at the next time-out */
 	LIST_INSERT_HEAD(&c->socks, s, link);
 }
 

@@ -293,11 +293,14 @@ static bool move_up(struct conn *c)
 static bool watch(struct forward *f, struct side *client)
 {
 	uint8_t byte;
-	ssize_t n = side_recv(client, &byte, 1, MSG_PEEK);
+	ssize_t n;
 
+	do
+		n = side_recv(client, &byte, 1, MSG_PEEK);
+	while (n < 0 && errno == EINTR);
 	if (n < 0) {
 		client->readable = false;
-		return errno == EAGAIN || errno == EINTR;
+		return errno == EAGAIN;
 	}
 	f->watched = true;
 	f->client_ended = n == 0;

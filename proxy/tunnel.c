@@ -179,12 +179,13 @@ static ssize_t side_send(struct side *s, const void *p, size_t n)
 	return s->tls ? tls_send(s->tls, p, n) : send(s->fd, p, n, MSG_NOSIGNAL);
 }
 
-static void side_shutdown(struct side *s)
+/* Return: false if the peer will not see the end, which it would be waited for in vain then. */
+static bool side_shutdown(struct side *s)
 {
-	if (s->tls)
-		tls_shutdown(s->tls, false);
-	else
-		(void)shutdown(s->fd, SHUT_WR);
+	if (!s->tls)
+		return shutdown(s->fd, SHUT_WR) == 0;
+	tls_shutdown(s->tls, false);
+	return true;
 }
 
 void side_ready(struct side *s, short what)
@@ -435,8 +436,8 @@ static bool move(struct tunnel *t, unsigned i, struct pipepool *pool, uint8_t *s
 		w->bulk = false;
 	if (w->eof && !w->done && !w->keep && !w->held) {
 		w->done = true;
-		if (!t->way[1 - i].done) /* else the sockets are closed next */
-			side_shutdown(to);
+		if (!t->way[1 - i].done && !side_shutdown(to)) /* else they are closed next */
+			side_failed(to);
 	}
 	return moved >= TUNNEL_TURN && from->readable;
 }

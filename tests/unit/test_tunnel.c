@@ -3,10 +3,22 @@
 
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 
 #include "proxy/tunnel.h"
 
 #define TAIL_SIZE 1000003
+
+static atomic_bool shutdown_fails;
+
+/* Instead of the C library's: the proxy in here calls this one, too. */
+int shutdown(int fd, int how)
+{
+	if (!atomic_load(&shutdown_fails))
+		return (int)syscall(SYS_shutdown, fd, how);
+	errno = ENOTCONN;
+	return -1;
+}
 
 /** struct local - a side that is a unix socket, and its peer */
 struct local {
@@ -138,6 +150,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
+	atomic_store(&shutdown_fails, false);
 	world_stop(*state);
 	return 0;
 }
@@ -413,6 +426,32 @@ static void test_bytes_flow_up_after_the_servers_half_close(void **state)
 	origin_stop(o);
 }
 
+/* Whoever does not hear of the end waits for more, and the other one with him: for two hours. */
+static void test_end_that_cannot_be_passed_on_is_a_reset(void **state)
+{
+	struct world *w = *state;
+	struct seen seen = { 0 };
+	struct origin *o = origin_start(read_to_the_end, &seen);
+	uint64_t hash;
+	bool clean;
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	for (int fails = 0; fails < 2; fails++) {
+		int fd = open_tunnel(w, IN_CONNECT, o->port);
+
+		assert_true(send_pattern(fd, 1000));
+		atomic_store(&shutdown_fails, fails);
+		assert_int_equal(syscall(SYS_shutdown, fd, SHUT_WR), 0);
+		eventually(atomic_load(&seen.ends) == 1 && atomic_load(&seen.resets) == fails);
+		assert_int_equal(drain(fd, &hash, &clean), 0);
+		assert_int_equal(clean, !fails);
+		close(fd);
+	}
+	atomic_store(&shutdown_fails, false);
+	eventually(world_nconns(w) == 0);
+	origin_stop(o);
+}
+
 /* the server may send a gigabyte, the proxy takes little of it while nobody reads. */
 static void send_endlessly(int fd, void *arg)
 {
@@ -587,6 +626,7 @@ int main(void)
 		T(test_reset_after_half_close_is_passed_on),
 		T(test_answer_after_the_clients_half_close),
 		T(test_bytes_flow_up_after_the_servers_half_close),
+		T(test_end_that_cannot_be_passed_on_is_a_reset),
 		T(test_reader_that_stops_holds_the_server_back),
 		T(test_both_directions_at_once),
 		T(test_idle_tunnels_own_two_descriptors),
