@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,9 +17,54 @@ static int replace(int fd, const char *path, int flags)
 	return other < 0 ? -1 : dup2(other, fd);
 }
 
-static int check(int fd, struct error *err)
+/*
+ * A socket keeps the network in which it was made, and one that is not tied to its peer for good can
+ * be led elsewhere: TCP dissolves a connection, datagrams have an address each.
+ */
+static bool is_tied_socket(int fd)
 {
-	static const char *const name[] = { "input", "output", "error" };
+	struct sockaddr_storage peer;
+	socklen_t n = sizeof(int), len = sizeof(peer);
+	int domain = 0, type = 0;
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 && domain == AF_UNIX &&
+	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &n) == 0 &&
+	       (type == SOCK_STREAM || type == SOCK_SEQPACKET) &&
+	       getpeername(fd, (struct sockaddr *)&peer, &len) == 0;
+}
+
+/* Files, pipes and devices; of sockets those that are as good as a pipe. */
+static bool is_stream(int fd, mode_t mode)
+{
+	if (S_ISSOCK(mode))
+		return is_tied_socket(fd);
+	return S_ISREG(mode) || S_ISFIFO(mode) || S_ISCHR(mode) || S_ISBLK(mode);
+}
+
+static const char *const name[] = { "input", "output", "error" };
+
+int stdio_check(struct error *err)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		struct stat st;
+
+		if (fstat(fd, &st) < 0)
+			return error_set(err, errno, "cannot look at standard %s", name[fd]);
+		if (S_ISDIR(st.st_mode) || is_stream(fd, st.st_mode))
+			continue;
+		return error_set(
+			err, 0,
+			"standard %s is %s, by which the command would get past the proxy; "
+			"put a pipe between, as in: cat | sbx-net ... | cat",
+			name[fd],
+			S_ISSOCK(st.st_mode) ? "a socket of the network, or one without a peer"
+					     : "no file, pipe, device or connected socket");
+	}
+	return 0;
+}
+
+static int check_directory(int fd, struct error *err)
+{
 	int flags = fcntl(fd, F_GETFL);
 	struct stat st;
 
@@ -52,9 +98,11 @@ static int write_only(int fd, struct error *err)
 int stdio_restrict(bool relayed, struct error *err)
 {
 	for (int fd = 0; fd <= 2; fd++) {
-		if (check(fd, err) < 0)
+		if (check_directory(fd, err) < 0)
 			return -1;
 	}
+	if (stdio_check(err) < 0)
+		return -1;
 	if (relayed)
 		return 0;
 	if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp() &&

@@ -9,11 +9,21 @@
 #include "base/error.h"
 
 /**
+ * stdio_check() - whether 0, 1 and 2 lead nowhere
+ *
+ * A socket keeps the network namespace that it was made in: one of the network can be led to any
+ * address of the host's, a unix socket without a peer, or for datagrams, to any other of the host's.
+ * They are refused, as is what is neither file, pipe nor device. Connected unix sockets are as good
+ * as pipes. Return: 0, or -1 with @err.
+ */
+int stdio_check(struct error *err);
+
+/**
  * stdio_restrict() - narrow 0, 1 and 2 before the command inherits them
  * @relayed: the command gets a terminal of its own, so ours is out of its reach
  *
  * A directory there would open the host's tree to relative paths, whatever is mounted over it
- * inside: it is refused. A terminal that is not relayed is a terminal of another session to the
+ * inside: it is refused, as is what stdio_check() refuses. A terminal that is not relayed is a terminal of another session to the
  * command, so that reading from it stops nobody: as output it is opened anew for writing only, and
  * as input it becomes /dev/null while we are in the background. One that is another user's, as after
  * su, cannot be opened anew: as output it is refused.

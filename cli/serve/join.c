@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/closefds.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -38,6 +39,7 @@
 #include "cli/options.h"
 #include "cli/privsock.h"
 #include "cli/selfpath.h"
+#include "cli/stdio.h"
 #include "launcher/childenv.h"
 #include "launcher/launcher.h"
 #include "launcher/program.h"
@@ -97,10 +99,13 @@ static bool have_net_admin(void)
 	       (data[0].effective & (1U << CAP_NET_ADMIN)) != 0;
 }
 
+/* What was opened outside of the namespace leads out of it, and only 0, 1 and 2 are meant to. */
 static int look_around(struct join *j, struct error *err)
 {
 	bool lo_up = false;
 
+	if (closefds_except(NULL, 0, err) < 0 || stdio_check(err) < 0)
+		return -1;
 	if (emptyns_check(&lo_up, err) < 0)
 		return -1;
 	j->full = have_net_admin();

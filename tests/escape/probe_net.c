@@ -201,6 +201,37 @@ static int tcp_connect(char *const *args)
 	return read_greeting(fd);
 }
 
+/* stdin-again ADDRESS PORT: standard input, a socket of the caller's, is led elsewhere */
+static int stdin_again(char *const *args)
+{
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct target to;
+
+	if (inet_target(args, &to) < 0)
+		return EINVAL;
+	if (connect(STDIN_FILENO, &none, sizeof(none)) < 0 ||
+	    connect(STDIN_FILENO, (const struct sockaddr *)&to.sa, to.len) < 0)
+		return errno;
+	return outcome(write(STDIN_FILENO, "escaped", 7));
+}
+
+/* stdin-unix PATH: the same with a datagram to a socket of the host's */
+static int stdin_unix(char *const *args)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+
+	(void)snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", args[0]);
+	return outcome(
+		sendto(STDIN_FILENO, "escaped", 7, 0, (const struct sockaddr *)&sun, sizeof(sun)));
+}
+
+/* stdin-accept: from whoever connects to the caller's listener */
+static int stdin_accept(char *const *args)
+{
+	(void)args;
+	return outcome(accept(STDIN_FILENO, NULL, NULL));
+}
+
 /* tcp-fastopen ADDRESS PORT: data in the SYN, without connect(2) */
 static int tcp_fastopen(char *const *args)
 {
@@ -317,6 +348,9 @@ const struct probe net_probes[] = {
 	{ "x32", x32_call },
 	{ "tcp-connect", tcp_connect },
 	{ "tcp-fastopen", tcp_fastopen },
+	{ "stdin-again", stdin_again },
+	{ "stdin-unix", stdin_unix },
+	{ "stdin-accept", stdin_accept },
 	{ "udp-send", udp_send },
 	{ "tcp-ulp", tcp_ulp },
 	{ "sockopt", sockopt },

@@ -253,6 +253,53 @@ class Escape(World):
                         p = self.run_as(uid, command, stdout=out, stderr=subprocess.PIPE)
                         self.assertEqual(p.stderr.strip(), expected)
 
+    def sockets(self):
+        """As a super-server gives them; what leads one elsewhere; what the kernel says to that."""
+        there = ["stdin-again", "127.0.0.1", str(self.canary.tcp)]
+        tcp = socket.create_connection(("127.0.0.1", self.canary.tcp))
+        udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        waiting = socket.create_server(("127.0.0.1", 0))
+        client = socket.create_connection(waiting.getsockname())
+        self.own += 1  # the connection of the first
+        for sock in (tcp, udp, waiting, client, *pair):
+            self.addCleanup(sock.close)
+        return [(tcp, there, 1), (udp, [*there[:2], str(self.canary.udp)], 1),
+                (pair[0], ["stdin-unix", self.canary.dgram], 1), (waiting, ["stdin-accept"], 0)]
+
+    @shows("U-004")
+    def test_sockets_as_standard_descriptors(self):
+        """One of the network, or one that can be led elsewhere, is refused; a connected one is not."""
+        for uid in users():
+            self.fill(uid)
+            for sock, probe, reached in self.sockets():
+                with self.subTest(uid=uid, probe=probe):
+                    before = self.settle()
+                    p = self.run_as(uid, self.inside([self.probe, *probe]), stdin=sock,
+                                    capture_output=True)
+                    self.assertEqual((p.returncode, p.stdout), (125, ""), p.stderr)
+                    self.assertIn("standard input", p.stderr)
+                    p = self.run_as(uid, self.inside(["true"]), stdout=sock, stderr=subprocess.PIPE)
+                    self.assertEqual(p.returncode, 125, p.stderr)
+                    self.assertIn("standard output", p.stderr)
+                    self.assertEqual(self.settle(), before)
+                    p = self.run_as(uid, [self.probe, *probe], stdin=sock, capture_output=True)
+                    self.assertEqual(p.stdout, "OK\n")
+                    self.assertEqual(self.settle(), before + reached)
+            for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
+                a, b = socket.socketpair(socket.AF_UNIX, kind)
+                with a, b:
+                    before = self.settle()
+                    a.sendall(b"twin\n")
+                    p = self.run_as(uid, self.inside(["head", "-c", "5"]), stdin=b, capture_output=True)
+                    self.assertEqual((p.stdout, p.returncode), ("twin\n", 0), p.stderr)
+                    p = self.run_as(uid, self.inside(["sh", "-c", '"$1" stdin-unix "$2" >"$3"', "sh",
+                                                      self.probe, self.canary.dgram,
+                                                      self.work + "/said"]), stdin=b)
+                    with open(self.work + "/said", encoding="ascii") as f:
+                        self.assertIn(f.read().strip(), ("EISCONN", "OK"))
+                    self.assertEqual(self.settle(), before)
+
     @shows("U-010")
     def test_path_descriptors_open_nothing(self):
         """As standard input such a descriptor is refused; as any other it does not come in."""

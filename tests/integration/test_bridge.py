@@ -2,6 +2,7 @@
 """sbx-net bridge in other programs' sandboxes: the recipes of docs/recipes.md, and their failures."""
 import os
 import signal
+import socket
 import subprocess
 import sys
 
@@ -197,8 +198,8 @@ class Foreign(ServeCase):
 
 
 class Failures(ServeCase):
-    def assertRefuses(self, argv, reason, code=125):
-        done = self.w.run(argv)
+    def assertRefuses(self, argv, reason, code=125, **kw):
+        done = self.w.run(argv, **kw)
         self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
         self.assertIn(reason, done.stderr)
 
@@ -221,6 +222,30 @@ class Failures(ServeCase):
             echo $?; kill $server; wait""", "sh", self.w.sbx, d])
         self.assertEqual(done.stdout, "125\n", done.stderr)
         self.assertIn("namespace of the proxy itself", done.stderr)
+
+    def test_descriptors_that_lead_out(self):
+        """A socket keeps the namespace in which it was made, whoever passes it in."""
+        code = ("import os, socket, sys\n"
+                "s = socket.socket(fileno=int(sys.argv[1]))\n"
+                "s.sendto(b'out', ('127.0.0.1', int(sys.argv[2])))\n")
+        with self.serve(ALLOW), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as canary, \
+                socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as leak:
+            canary.bind(("127.0.0.1", 0))
+            canary.settimeout(20)
+            there = str(canary.getsockname()[1])
+
+            def dial(fd):
+                return ["/usr/bin/python3", "-c", code, str(fd), there]
+            kept = leak.fileno()
+            for argv in ([*UNSHARE, *dial(kept)], [*UNSHARE, *dial(0)]):
+                done = self.w.run(argv, stdin=leak, pass_fds=[kept])
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(canary.recv(9), b"out")
+            self.assertRefuses(self.bridge_argv(dial(0)), "standard input is a socket", stdin=leak)
+            done = self.bridge(self.bridge_argv(dial(kept)), pass_fds=[kept])
+            self.assertIn("Bad file descriptor", done.stderr)
+            canary.settimeout(0)
+            self.assertRaises(BlockingIOError, canary.recv, 9)
 
     def test_bridge_within_a_bridge(self):
         with self.serve(ALLOW):
