@@ -42,6 +42,16 @@ void *xreallocarray(void *p, size_t n, size_t size)
 	return there(reallocarray(p, n ? n : 1, size ? size : 1));
 }
 
+void *xgrow(void *p, size_t *room, size_t n, size_t least, size_t size)
+{
+	size_t wanted = *room ? *room * 2 : least; /* what is in memory can be counted twice */
+
+	if (n <= *room)
+		return p;
+	*room = wanted > n ? wanted : n;
+	return xreallocarray(p, *room, size);
+}
+
 char *xstrdup(const char *s)
 {
 	return there(strdup(s));

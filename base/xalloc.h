@@ -20,6 +20,15 @@ void *xcalloc(size_t n, size_t size) __attribute__((malloc, returns_nonnull, war
 /** xreallocarray() - grow an array to @n elements of @size bytes; dies on overflow too. */
 void *xreallocarray(void *p, size_t n, size_t size) __attribute__((warn_unused_result));
 
+/**
+ * xgrow() - room for @n elements of @size bytes in an array that grows by doubling
+ * @room: how many it has room for; at least @least from the first time on
+ *
+ * Return: the array, which may have moved.
+ */
+void *xgrow(void *p, size_t *room, size_t n, size_t least, size_t size)
+	__attribute__((warn_unused_result));
+
 /** xstrdup() - strdup that does not return NULL. The caller frees. */
 char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull, warn_unused_result));
 

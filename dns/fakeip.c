@@ -93,14 +93,8 @@ static uint32_t add(struct fakeip *f, const struct hostname *name)
 {
 	if (f->n >= FAKEIP_MAX)
 		return NONE;
-	if (f->n == f->cap) {
-		f->cap = f->cap ? f->cap * 2 : 16;
-		f->v = xreallocarray(f->v, f->cap, sizeof(*f->v));
-	}
-	if (f->texts_cap - f->texts_len < name->len) {
-		f->texts_cap = f->texts_cap ? f->texts_cap * 2 : 1024;
-		f->texts = xreallocarray(f->texts, f->texts_cap, 1);
-	}
+	f->v = xgrow(f->v, &f->cap, f->n + 1, 16, sizeof(*f->v));
+	f->texts = xgrow(f->texts, &f->texts_cap, f->texts_len + name->len, 1024, 1);
 	memcpy(f->texts + f->texts_len, name->s, name->len);
 	f->v[f->n] = (struct fake){ .name = (uint32_t)f->texts_len, .len = name->len };
 	f->texts_len += name->len;

@@ -66,14 +66,8 @@ static int table_add(struct table *t, const struct hostname *name, const struct 
 {
 	if (t->n >= HOSTSFILE_ENTRIES_MAX)
 		return -1;
-	if (t->n == t->cap) {
-		t->cap = t->cap ? t->cap * 2 : 16;
-		t->pairs = xreallocarray(t->pairs, t->cap, sizeof(*t->pairs));
-	}
-	if (t->names_cap - t->names_len < name->len) {
-		t->names_cap = t->names_cap ? t->names_cap * 2 : 1024;
-		t->names = xreallocarray(t->names, t->names_cap, 1);
-	}
+	t->pairs = xgrow(t->pairs, &t->cap, t->n + 1, 16, sizeof(*t->pairs));
+	t->names = xgrow(t->names, &t->names_cap, t->names_len + name->len, 1024, 1);
 	memcpy(t->names + t->names_len, name->s, name->len);
 	t->pairs[t->n++] = (struct pair){
 		.addr = *a, .len = name->len, .name = (uint32_t)t->names_len, .next = NONE

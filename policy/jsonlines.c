@@ -13,10 +13,7 @@ struct index {
 
 static void note(struct index *ix, unsigned line)
 {
-	if (ix->n == ix->room) {
-		ix->room = ix->room ? ix->room * 2 : 64;
-		ix->v = xreallocarray(ix->v, ix->room, sizeof(*ix->v));
-	}
+	ix->v = xgrow(ix->v, &ix->room, ix->n + 1, 64, sizeof(*ix->v));
 	ix->v[ix->n++] = line;
 }
 

@@ -267,10 +267,8 @@ static uint32_t intern_origin(struct ruleset *rs, const char *file, const char *
 	if (o.file == ARENA_NONE)
 		o.file = arena_string(&rs->arena, file, STRING_MAX);
 	o.reason = arena_string(&rs->arena, reason, STRING_MAX);
-	if (rs->origins == rs->origins_room) {
-		rs->origins_room = rs->origins_room ? rs->origins_room * 2 : 4;
-		rs->origin = xreallocarray(rs->origin, rs->origins_room, sizeof(rs->origin[0]));
-	}
+	rs->origin =
+		xgrow(rs->origin, &rs->origins_room, rs->origins + 1, 4, sizeof(rs->origin[0]));
 	rs->origin[rs->origins] = o;
 	return (uint32_t)rs->origins++;
 }
