@@ -36,6 +36,11 @@
 #include "launcher/seccomp.h"
 #include "launcher/weaker.h"
 
+/* include/uapi/linux/ioprio.h, which Debian 12 does not have in full */
+#define IOPRIO_PROCESS	1
+#define IOPRIO_SHIFT	13 /* of the class */
+#define IOPRIO_REALTIME 1
+
 /* What the stages hand to each other; the descriptors are CLOEXEC and go with execve. */
 struct command {
 	const struct init *in;
@@ -66,6 +71,9 @@ static int enter_session(struct command *c)
 			return error_set(&c->err, errno, "cannot leave real-time scheduling");
 	if (getpriority(PRIO_PROCESS, 0) < 0 && setpriority(PRIO_PROCESS, 0, 0) < 0)
 		return error_set(&c->err, errno, "cannot reset the priority");
+	if (syscall(SYS_ioprio_get, IOPRIO_PROCESS, 0) >> IOPRIO_SHIFT == IOPRIO_REALTIME &&
+	    syscall(SYS_ioprio_set, IOPRIO_PROCESS, 0, 0) < 0)
+		return error_set(&c->err, errno, "cannot leave real-time input and output");
 	return 0;
 }
 

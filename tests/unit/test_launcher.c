@@ -264,6 +264,34 @@ static void test_without_a_core_limit_the_dump_is_empty(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* A caller's `nice` and `ionice` stay, what only root can give itself does not. */
+static void test_privileged_priorities_are_not_passed_on(void **state)
+{
+	static const struct {
+		int nice, ioprio;
+		const char *shown, *kind;
+	} rows[] = { { -5, 1 << 13, "0\n", NULL }, { 7, 3 << 13, "7\n", "idle" } };
+	int status;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			if (setpriority(PRIO_PROCESS, 0, rows[i].nice) < 0 ||
+			    syscall(SYS_ioprio_set, 1, 0, rows[i].ioprio) < 0)
+				_exit(2);
+			run_shell("nice; ionice", &r);
+			_exit(strncmp(r.out, rows[i].shown, 2) != 0 || strstr(r.out, "realtime") ||
+			      (rows[i].kind && !strstr(r.out, rows[i].kind)));
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+}
+
 static void test_writes_only_to_the_workspace_and_tmp(void **state)
 {
 	struct stat st;
@@ -760,6 +788,7 @@ static int run_group(void)
 		cmocka_unit_test(test_inherited_signal_state_is_reset),
 		cmocka_unit_test(test_core_limit_starts_no_helper),
 		cmocka_unit_test(test_without_a_core_limit_the_dump_is_empty),
+		cmocka_unit_test(test_privileged_priorities_are_not_passed_on),
 		cmocka_unit_test(test_writes_only_to_the_workspace_and_tmp),
 		cmocka_unit_test(test_protected_names_stay_as_they_are),
 		cmocka_unit_test(test_denials_win_over_grants),
