@@ -2,8 +2,9 @@
  * Theory of operation
  *
  * The two talk over a SEQPACKET pair in messages of fixed layout. What the supervisor can make its
- * helper do, were it taken over: read which process holds a socket, and run the program that the
- * user named. The helper ends when the pair does, and takes every program with it.
+ * helper do, were it taken over: read which process holds a socket (of a run's own sandbox; in serve
+ * below any process of the user's, for its sandboxes are others'), and run the program that the user
+ * named. The helper ends when the pair does, and takes every program with it.
  */
 #include "cli/ask/helper.h"
 
