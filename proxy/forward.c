@@ -208,6 +208,17 @@ static enum parse dechunk(struct chunked *dec, struct reader *r, struct frame *f
 	return got;
 }
 
+/* Sends it, or has it wait behind what waits. */
+static void pass(struct conn *c, unsigned i, const void *p, size_t n)
+{
+	struct way *w = &c->t.way[i];
+
+	if (w->keep || w->held)
+		tunnel_keep(&c->t, i, p, n, 0);
+	else if (n)
+		way_send(w, &c->t.side[1 - i], p, n);
+}
+
 /* ---- our own answer to a server that cannot be understood */
 
 static void bad_gateway(struct conn *c, const char *sentence)
@@ -462,10 +473,7 @@ static void down_bytes(struct conn *c)
 		f->phase = PHASE_DONE;
 		return;
 	}
-	if (c->t.way[UPSTREAM].keep)
-		tunnel_keep(&c->t, UPSTREAM, fr.p, fr.n, 0);
-	else if (fr.n)
-		way_send(&c->t.way[UPSTREAM], &c->t.side[CLIENT], fr.p, fr.n);
+	pass(c, UPSTREAM, fr.p, fr.n);
 }
 
 static void response(struct conn *c, const struct http_response *resp)
@@ -656,7 +664,7 @@ void forward_run(struct conn *c)
 
 	if (!f->queued) {
 		f->queued = true;
-		tunnel_keep(&c->t, CLIENT, f->head.p, f->head.n, 0);
+		pass(c, CLIENT, f->head.p, f->head.n);
 	}
 	again = move_up(c);
 	if (c->state == CONN_FORWARD)
