@@ -72,7 +72,7 @@ struct visit {
 	void *arg;
 };
 
-static void visit_dir(struct visit *v, int dir, const char *at, unsigned depth);
+static void visit_dir(struct visit *v, int fd, const char *at, unsigned depth);
 
 /* A line: where, what is there, and what has become of it. */
 static void say(void *arg, const char *at, const char *what, const char *which, const char *done)
@@ -206,17 +206,18 @@ static bool give_back(int dir, struct stat *was)
 
 static int enter(const struct visit *v, int dir, const char *name)
 {
-	CLEANUP_CLOSE int fd = -1;
-	struct stat was;
+	CLEANUP_CLOSE int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
 
-	if (v->sweep) {
-		fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0)
-			return -1;
-		(void)give_back(fd, &was);
-		return openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	}
-	return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (!v->sweep || (fd < 0 && errno != EACCES) ||
+	    (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IRWXU) == S_IRWXU))
+		return take_fd(&fd);
+	cleanup_close(&fd);
+	fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	(void)give_back(fd, &st);
+	return openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 static void visit_subdir(struct visit *v, int dir, const char *name, const char *at, unsigned depth)
@@ -230,7 +231,7 @@ static void visit_subdir(struct visit *v, int dir, const char *name, const char 
 		return;
 	}
 	gitstate_dir(&v->l->state, &v->state, fd, name, at);
-	visit_dir(v, fd, at, depth + 1);
+	visit_dir(v, take_fd(&fd), at, depth + 1);
 }
 
 static mode_t mode_of(int dir, const struct dirent *e)
@@ -262,22 +263,27 @@ static void visit_entry(struct visit *v, int dir, const char *above, const struc
 		visit_odd(v, dir, e->d_name, at, mode);
 }
 
-static void visit_dir(struct visit *v, int dir, const char *at, unsigned depth)
+/* Takes @fd, which may be -1. */
+static void visit_dir(struct visit *v, int fd, const char *at, unsigned depth)
 {
-	CLEANUP_CLOSE int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 
 	if (!d) {
+		cleanup_close(&fd);
 		miss(v, at);
 		return;
 	}
-	(void)take_fd(&fd);
 	while (v->entries <= ENTRIES_MAX && (e = readdir(d))) {
 		v->entries++;
-		visit_entry(v, dir, at, e, depth);
+		visit_entry(v, dirfd(d), at, e, depth);
 	}
 	(void)closedir(d);
+}
+
+static void visit_top(struct visit *v)
+{
+	visit_dir(v, openat(v->l->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "", 0);
 }
 
 /* What git wants of a bare repository, besides the configuration that it may do without. */
@@ -309,7 +315,7 @@ struct leftover *leftover_note(int dir, enum leftover_kind kind, leftover_tell *
 	if (kind == LEFTOVER_TREE)
 		l->bare = is_bare(l->dir);
 	else
-		visit_dir(&v, l->dir, "", 0);
+		visit_top(&v);
 	if (v.entries > ENTRIES_MAX)
 		miss(&v, "");
 	say_rest(&v);
@@ -325,7 +331,7 @@ void leftover_sweep(struct leftover *l, leftover_tell *tell, void *arg)
 	v.state = (struct gitstate_visit){ GITSTATE_SWEEP, say, &v };
 	given = give_back(l->dir, &was);
 	if (l->kind != LEFTOVER_TREE)
-		visit_dir(&v, l->dir, "", 0);
+		visit_top(&v);
 	else if (!l->bare && is_bare(l->dir))
 		say(&v, "HEAD",
 		    "it makes a repository of the directory, whose configuration git obeys", "",
