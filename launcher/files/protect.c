@@ -179,6 +179,7 @@ static int protect_name(struct protect *p, int dir, const char *path, const char
 {
 	CLEANUP_FREE char *below = NULL;
 	struct stat st;
+	size_t before = p->held.n;
 	int done = placeholders_settle(&p->held, dir, name, content);
 
 	if (done < 0 && errno == EACCES && fstat(dir, &st) == 0 && st.st_uid == geteuid())
@@ -197,7 +198,7 @@ static int protect_name(struct protect *p, int dir, const char *path, const char
 	below = xasprintf("%s/%s", path, name);
 	if (S_ISREG(st.st_mode) && st.st_nlink > 1)
 		return refuse_second_name(below, err);
-	if (S_ISDIR(st.st_mode))
+	if (S_ISDIR(st.st_mode) && p->held.n == before) /* else it is empty */
 		return check_second_names(dir, name, below, err);
 	return S_ISLNK(st.st_mode) ? protect_link(p, path, name, err) : 0;
 }
