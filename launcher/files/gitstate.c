@@ -108,8 +108,7 @@ static void note_todo(struct gitstate *g, const struct gitstate_visit *v, int di
 	}
 }
 
-/* Takes what is not known out of @text, in place. Return: what is left; *@taken lines were told. */
-static size_t take_out(const struct gitstate *g, const struct gitstate_visit *v, const char *at,
+size_t gitstate_filter(const struct gitstate *g, const struct gitstate_visit *v, const char *at,
 		       char *text, size_t n, unsigned *taken)
 {
 	char *out = text;
@@ -163,7 +162,7 @@ static void sweep_todo(const struct gitstate *g, const struct gitstate_visit *v,
 	}
 	if (!text)
 		return;
-	left = take_out(g, v, at, text, n, &taken);
+	left = gitstate_filter(g, v, at, text, n, &taken);
 	if (taken && replace(dir, TODO, text, left) < 0)
 		v->say(v->arg, at, "a list of a rebase, which cannot be written", "",
 		       gitstate_take_away(dir, TODO));
@@ -241,24 +240,30 @@ static bool is_plain(int tree, const char *path)
 	return fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
 }
 
-/* Each entry is a number, a tab and a path, and ends with a zero byte. */
+const char *gitstate_elsewhere(const char *text, size_t n, int tree)
+{
+	for (const char *p = text; p < text + n; p += strlen(p) + 1) {
+		const char *tab = strchr(p, '\t');
+
+		if (tab && !is_plain(tree, tab + 1))
+			return tab + 1;
+	}
+	return NULL;
+}
+
 static void visit_resolutions(const struct gitstate *g, const struct gitstate_visit *v, int dir,
 			      const char *name, const char *at)
 {
 	bool own = !strchr(at, '/'); /* else the working tree is another one */
 	size_t n;
 	CLEANUP_FREE char *text = read_state(dir, name, &n);
+	const char *found;
 
-	if (!text && errno == EFBIG)
-		deal(v, dir, name, at, "too long", "");
-	for (const char *p = text; p && p < text + n; p += strlen(p) + 1) {
-		const char *tab = strchr(p, '\t');
-
-		if (!tab || is_plain(own ? g->tree : -1, tab + 1))
-			continue;
-		deal(v, dir, name, at, COPIES, tab + 1);
-		return;
-	}
+	if (!text && (errno == EFBIG || errno == EACCES))
+		deal(v, dir, name, at, "a list of conflicts, which cannot be read", "");
+	found = text ? gitstate_elsewhere(text, n, own ? g->tree : -1) : NULL;
+	if (found)
+		deal(v, dir, name, at, COPIES, found);
 }
 
 void gitstate_dir(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,

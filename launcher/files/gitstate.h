@@ -53,6 +53,25 @@ bool gitstate_is_file(const char *name);
 void gitstate_file(const struct gitstate *g, const struct gitstate_visit *v, int dir,
 		   const char *name, const char *at);
 
+/**
+ * gitstate_filter() - take lines that would be run, and are not known, out of the list of a rebase
+ * @text: changed in place
+ * @taken: how many
+ *
+ * Each is told. Return: the length that is left.
+ */
+size_t gitstate_filter(const struct gitstate *g, const struct gitstate_visit *v, const char *at,
+		       char *text, size_t n, unsigned *taken);
+
+/**
+ * gitstate_elsewhere() - the first path in a list of conflicts that is no plain file of the tree
+ * @text: entries of a number, a tab and a path, each with a zero byte behind it; one more is at @n
+ * @tree: O_PATH; -1 if it is not known: then none is
+ *
+ * Return: into @text; NULL if there is none.
+ */
+const char *gitstate_elsewhere(const char *text, size_t n, int tree);
+
 /** gitstate_take_away() - remove a file that the command has left. Return: what to say of that. */
 const char *gitstate_take_away(int dir, const char *name);
 
