@@ -479,8 +479,14 @@ static void say_failure(const struct error *err, int status)
 	bool host = err->code == ENOSYS || err->code == EPERM || err->code == EOPNOTSUPP ||
 		    err->code == EPIPE || err->code == ECONNRESET;
 
+	const char *inside = getenv("SBX_NET");
+
 	(void)fprintf(stderr, "sbx-net: %s\n", err->msg);
-	if (status == LAUNCHER_EXIT_SETUP && host && !strstr(err->msg, "sbx-net doctor"))
+	if (status == LAUNCHER_EXIT_SETUP && inside && strcmp(inside, "1") == 0)
+		(void)fputs("sbx-net: this runs inside of another sbx-net (SBX_NET=1), which refuses "
+			    "what a sandbox is made with\n",
+			    stderr);
+	else if (status == LAUNCHER_EXIT_SETUP && host && !strstr(err->msg, "sbx-net doctor"))
 		(void)fputs("sbx-net: 'sbx-net doctor' tries what a run needs on this host, and "
 			    "names the remedy\n",
 			    stderr);

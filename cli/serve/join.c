@@ -50,6 +50,7 @@
 
 #define FIRST_FREE_PORT 1024 /* below it a listener needs a capability, usually */
 #define REPLY_TIMEOUT_S 20
+#define PROBE_TIMEOUT_S 5 /* to find out whose socket it is */
 
 /**
  * struct join - one bridge; everything is released by join_clear()
@@ -158,21 +159,52 @@ static bool is_socket(const char *path)
 	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/* The control socket that belongs to --socket; NULL when there is none, and the proxy is foreign. */
-static char *find_control(const char *path)
+/*
+ * Whether what listens there speaks as serve does on its control socket: a mount or a link may give
+ * it any name. Another proxy sees a client that sends no request and has ended.
+ */
+static bool speaks_ours(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	CLEANUP_FREE char *dir = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup("");
+	static const char question[] = "{\"op\":\"stats\"}\n";
+	const struct timeval patience = { .tv_sec = PROBE_TIMEOUT_S };
+	struct error ignored;
+	CLEANUP_CLOSE int fd = privsock_connect_any(path, &ignored);
+	char answer = '\0';
+
+	if (fd < 0)
+		return false;
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	return fd_write_all(fd, question, strlen(question)) == 0 && shutdown(fd, SHUT_WR) == 0 &&
+	       recv(fd, &answer, 1, 0) == 1 && answer == '{';
+}
+
+static int no_socket(const char *path, struct error *err)
+{
+	return error_set(err, 0,
+			 "there is no socket '%s'; start the proxy first, outside of the sandbox: "
+			 "sbx-net serve [--dir DIR] (it listens at DIR/control.sock)",
+			 path);
+}
+
+/* Fills @j->control: the control socket that belongs to --socket; NULL where the proxy is foreign. */
+static int find_control(struct join *j, struct error *err)
+{
+	const char *path = j->options.socket, *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
 	CLEANUP_FREE char *beside = NULL;
 	struct stat st;
 
-	if (strcmp(slash ? slash + 1 : path, "control.sock") == 0)
-		return xstrdup(path);
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		beside = xasprintf("%s/control.sock", path);
-	else
-		beside = xasprintf("%scontrol.sock", dir);
-	return is_socket(beside) ? take_ptr(beside) : NULL;
+	else if (strcmp(name, "proxy.sock") == 0)
+		beside = xasprintf("%.*scontrol.sock", (int)(name - path), path);
+	if (beside && is_socket(beside))
+		j->control = take_ptr(beside);
+	else if (!is_socket(path))
+		return no_socket(beside ? beside : path, err);
+	else if (strcmp(name, "control.sock") == 0 || (!beside && speaks_ours(path)))
+		j->control = xstrdup(path);
+	return 0;
 }
 
 /* One line; what is behind it stays. */
@@ -240,7 +272,7 @@ static int attach_foreign(struct join *j, struct error *err)
 
 	if (j->options.rules.n || j->options.nforwards)
 		return error_set(err, 0,
-				 "there is no control.sock beside '%s': a foreign proxy takes no "
+				 "'%s' is not the control.sock of sbx-net serve: another proxy takes no "
 				 "--only, --deny or --forward",
 				 path);
 	j->relay = relay_new(path, err);
@@ -334,7 +366,8 @@ static void hear_line(const struct join *j, const char *line, size_t n)
 
 	if (j->options.quiet || !attach_refused_parse(line, n, text))
 		return;
-	said = xasprintf("sbx-net: %s\n", log_escape(shown, sizeof(shown), text, strlen(text)));
+	said = xasprintf("sbx-net: %s%s\n", log_escape(shown, sizeof(shown), text, strlen(text)),
+			 strstr(text, "allow with: ") ? " (of sbx-net serve)" : "");
 	log_raw(said, strlen(said));
 }
 
@@ -368,8 +401,8 @@ static bool hear_server(struct join *j)
 
 static void session_lost(struct join *j)
 {
-	static const char text[] =
-		"sbx-net: the proxy has ended; there is no network from here on\n";
+	static const char text[] = "sbx-net: the proxy has ended; there is no network from here on, "
+				   "not with a new proxy either: start the command again\n";
 
 	log_raw(text, sizeof(text) - 1);
 	cleanup_close(&j->session);
@@ -429,8 +462,7 @@ static int join(struct join *j, struct error *err)
 	if (look_around(j, err) < 0)
 		return LAUNCHER_EXIT_SETUP;
 	j->capture = j->full && !j->options.no_capture;
-	j->control = find_control(j->options.socket);
-	if ((j->control ? attach_ours(j, err) : attach_foreign(j, err)) < 0)
+	if (find_control(j, err) < 0 || (j->control ? attach_ours(j, err) : attach_foreign(j, err)) < 0)
 		return LAUNCHER_EXIT_SETUP;
 	while (j->n > 0)
 		cleanup_close(&j->v[--j->n].fd);
@@ -443,10 +475,15 @@ static int join(struct join *j, struct error *err)
 	return run(j, err);
 }
 
+/* With where serve listens if it is not told otherwise. */
 static int usage(const char *what)
 {
-	(void)fprintf(stderr, "sbx-net: bridge: %s; try: sbx-net bridge --socket PATH -- COMMAND\n",
-		      what);
+	struct error ignored;
+	CLEANUP_FREE char *dir = privsock_dir(&ignored);
+
+	(void)fprintf(stderr,
+		      "sbx-net: bridge: %s; try: sbx-net bridge --socket %s%s -- COMMAND\n", what,
+		      dir ? dir : "PATH", dir ? "/control.sock" : "");
 	return OPTIONS_EXIT_USAGE;
 }
 

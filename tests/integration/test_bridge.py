@@ -7,13 +7,14 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from serving import BWRAP, BWRAP_CAPS, UNSHARE, ServeCase, wait_for  # noqa: E402
+from serving import BWRAP, BWRAP_CAPS, UNSHARE, UNSHARE_USER, ServeCase, wait_for  # noqa: E402
 from world import BIG, main, need, setup_world, v4  # noqa: E402
 
 ALLOW = ["-a", "good.example", "-a", "*.wild.example", "-q"]
 DIRECT = ["--noproxy", "*"]
-SANDBOXES = {"bwrap": BWRAP, "bwrap with a capability": BWRAP_CAPS, "unshare": UNSHARE}
-CAPTURING = {k: SANDBOXES[k] for k in ("bwrap with a capability", "unshare")}
+SANDBOXES = {"bwrap": BWRAP, "bwrap with a capability": BWRAP_CAPS, "unshare": UNSHARE,
+             "unshare as oneself": UNSHARE_USER}
+CAPTURING = {k: SANDBOXES[k] for k in SANDBOXES if k != "bwrap"}
 
 
 def setUpModule():
@@ -63,7 +64,7 @@ class Recipes(ServeCase):
 
     def test_refusals_are_told_where_the_bridge_is(self):
         line = "sbx-net: refused evil.example%s (not on the allow list); allow with: --allow " \
-            "evil.example%s"
+            "evil.example%s (of sbx-net serve)"
         with self.serve(ALLOW):
             for sandbox, args, port in ((BWRAP, [], ":80"), (UNSHARE, DIRECT, "")):
                 done = self.curl(*args, "http://evil.example/", sandbox=sandbox)
@@ -99,6 +100,18 @@ class Recipes(ServeCase):
                 with self.subTest(at):
                     done = self.curl(*DIRECT, "http://good.example/", at=at)
                     self.assertEqual(done.stdout, "hello from net good.example\n", done.stderr)
+
+    def test_any_name_of_the_control_socket(self):
+        """A mount or a link may give it another one; and what is not there is no proxy at all."""
+        with self.serve(ALLOW):
+            link = os.path.join(self.w.home, "x.sock")
+            self.w.run(["ln", "-sf", self.path("control.sock"), link], check=True)
+            done = self.curl(*DIRECT, "http://good.example/", at=link)
+            self.assertEqual(done.stdout, "hello from net good.example\n", done.stderr)
+            done = self.curl("http://good.example/", at=self.path("nope.sock"))
+            self.assertEqual((done.returncode, done.stdout), (125, ""))
+            self.assertIn("there is no socket '%s'; start the proxy first" %
+                          self.path("nope.sock"), done.stderr)
 
     def test_forward(self):
         with self.serve(ALLOW):
@@ -180,7 +193,7 @@ class Foreign(ServeCase):
                            ["--forward", "5000=good.example:80"]):
                 done = self.bridge(["echo", "ran"], at=self.foreign(), options=option)
                 self.assertEqual((done.returncode, done.stdout), (125, ""))
-                self.assertIn("foreign", done.stderr)
+                self.assertIn("another proxy takes no --only", done.stderr)
 
     def test_proxy_that_goes_away(self):
         with self.serve(ALLOW) as server:
@@ -266,7 +279,7 @@ class Failures(ServeCase):
             self.assertRefuses(self.bridge_argv(["echo", "ran"], at="/nonexistent/x.sock"),
                                "/nonexistent/x.sock")
             self.assertRefuses(self.bridge_argv(["echo", "ran"], at=self.w.sbx), "sbx-net")
-            self.assertRefuses(self.bridge_argv(["echo", "ran"], at="/" + "x" * 120), "107 bytes")
+            self.assertRefuses(self.bridge_argv(["echo", "ran"], at="/" + "x" * 120), "no socket")
             server.kill()
             server.wait()
             for name in ("control.sock", "proxy.sock"):  # what a killed server leaves
@@ -275,7 +288,8 @@ class Failures(ServeCase):
 
     def test_mistyped(self):
         b = [self.w.sbx, "bridge"]
-        self.assertRefuses([*b, "--", "true"], "--socket", 64)
+        self.assertRefuses([*b, "--", "true"], "--socket is missing; try: sbx-net bridge --socket "
+                           "%s/" % self.w.home, 64)
         self.assertRefuses([*b, "--socket", "x"], "no command", 64)
         self.assertRefuses([*b, "--socket", "x", "--allow", "y", "true"], "--allow", 64)
         with self.serve(ALLOW):
@@ -341,7 +355,8 @@ class Failures(ServeCase):
             out, err = proc.communicate(b"\n", timeout=30)
             self.assertEqual(out, b"")
             self.assertNotEqual(proc.returncode, 0)
-            self.assertIn(b"the proxy has ended", err)
+            self.assertIn(b"the proxy has ended; there is no network from here on, not with a new "
+                          b"proxy either: start the command again", err)
 
 
 if __name__ == "__main__":

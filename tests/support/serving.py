@@ -16,6 +16,7 @@ BWRAP = ["bwrap", "--unshare-net", "--dev-bind", "/", "/", "--"]
 BWRAP_CAPS = ["bwrap", "--unshare-user", "--unshare-net", "--cap-add", "CAP_NET_ADMIN",
               "--cap-add", "CAP_NET_BIND_SERVICE", "--dev-bind", "/", "/", "--"]
 UNSHARE = ["unshare", "-rn", "--"]
+UNSHARE_USER = ["unshare", "-cn", "--keep-caps", "--"]
 
 
 def wait_for(what, seconds=10):
