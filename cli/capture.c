@@ -291,7 +291,55 @@ int capture_listen(struct capture *c, enum netns_kind kind, int fd, struct error
 	return error_set(err, EINVAL, "no name server socket");
 }
 
-bool capture_name(const struct capture *c, const struct addr *dialled, struct hostname *out)
+/* Which of the names that the hosts file gives an address is meant: the better one comes later. */
+enum hosts_name { NAME_NONE, NAME_UNLISTED, NAME_ALLOWED, NAME_DENIED };
+
+static enum hosts_name name_of_hosts(const struct capture *c, const struct addr *a, uint16_t port,
+				     struct hostname *out)
 {
-	return fakeip_name(c->names, dialled, out);
+	struct target t = { .addr = { .family = AF_UNSPEC }, .port = port, .via = VIA_CAPTURE };
+	enum hosts_name best = NAME_NONE;
+	size_t at = 0;
+
+	while (hostsfile_next_name(c->hosts, a, &at, &t.host)) {
+		enum hosts_name kind = NAME_UNLISTED;
+		struct decision d;
+
+		policy_decide(*c->policy, &t, &d);
+		if (d.verdict == VERDICT_ALLOW)
+			kind = NAME_ALLOWED;
+		else if (d.code == CODE_DENIED)
+			kind = NAME_DENIED;
+		if (kind <= best)
+			continue;
+		best = kind;
+		*out = t.host;
+	}
+	return best;
+}
+
+/*
+ * Programs read the hosts file themselves, before they ask a name server. What the policy says of a
+ * name must hold for the address that they find there, unless a rule speaks of the address itself;
+ * what is denied is denied by either.
+ */
+bool capture_name(struct capture *c, const struct addr *dialled, uint16_t port,
+		  struct hostname *out)
+{
+	enum hosts_name kind;
+	struct target t;
+	struct decision d;
+
+	if (fakeip_name(c->names, dialled, out))
+		return true;
+	if (!c->hosts || addr_classify(dialled) == ADDR_LOOPBACK)
+		return false;
+	hostsfile_refresh(c->hosts);
+	kind = name_of_hosts(c, dialled, port, out);
+	if (kind == NAME_NONE || kind == NAME_DENIED)
+		return kind == NAME_DENIED;
+	target_from_addr(dialled, port, &t);
+	t.via = VIA_CAPTURE;
+	policy_decide(*c->policy, &t, &d);
+	return d.verdict != VERDICT_ALLOW && d.code != CODE_DENIED;
 }

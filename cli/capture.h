@@ -57,7 +57,13 @@ int capture_listen(struct capture *c, enum netns_kind kind, int fd, struct error
 /** capture_settle() - tell now of refused names that were held back for a moment. */
 void capture_settle(struct capture *c);
 
-/** capture_name() - the name that an address inside stands for; see proxy_name_cb. */
-bool capture_name(const struct capture *c, const struct addr *dialled, struct hostname *out);
+/**
+ * capture_name() - the name that an address inside stands for; see proxy_name_cb
+ *
+ * The one it was given as an answer, or else, where the address itself is not what a rule allows or
+ * denies, one that the hosts file of the machine gives it.
+ */
+bool capture_name(struct capture *c, const struct addr *dialled, uint16_t port,
+		  struct hostname *out);
 
 #endif

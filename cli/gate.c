@@ -315,11 +315,11 @@ static bool canary_cb(void *arg, const struct target *t)
 	return prove_is_canary(&g->prove, t);
 }
 
-static bool name_cb(void *arg, const struct addr *dialled, struct hostname *out)
+static bool name_cb(void *arg, const struct addr *dialled, uint16_t port, struct hostname *out)
 {
 	const struct gate *g = arg;
 
-	return capture_name(g->capture, dialled, out);
+	return capture_name(g->capture, dialled, port, out);
 }
 
 static void *ask_cb(void *arg, const struct proxy_question *q, proxy_ask_cb *cb, void *cb_arg)

@@ -287,6 +287,23 @@ size_t hostsfile_lookup(const struct hostsfile *h, const struct hostname *name, 
 	return n;
 }
 
+bool hostsfile_next_name(const struct hostsfile *h, const struct addr *a, size_t *at,
+			 struct hostname *out)
+{
+	const struct table *t = &h->table;
+
+	while (*at < t->n) {
+		const struct pair *p = &t->pairs[(*at)++];
+
+		if (!addr_equal(&p->addr, a))
+			continue;
+		*out = (struct hostname){ .len = p->len };
+		memcpy(out->s, t->names + p->name, p->len);
+		return true;
+	}
+	return false;
+}
+
 size_t hostsfile_count(const struct hostsfile *h)
 {
 	return h->table.n;

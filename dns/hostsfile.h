@@ -50,6 +50,15 @@ void hostsfile_refresh(struct hostsfile *h);
 size_t hostsfile_lookup(const struct hostsfile *h, const struct hostname *name, struct addr *out,
 			size_t max);
 
+/**
+ * hostsfile_next_name() - the names of an address in file order, a name as often as it is there
+ * @at: where to go on, 0 to begin
+ *
+ * Looks at every entry. Return: false when there is no other; else @out is filled.
+ */
+bool hostsfile_next_name(const struct hostsfile *h, const struct addr *a, size_t *at,
+			 struct hostname *out);
+
 /** hostsfile_count() - how many name and address pairs are held. */
 size_t hostsfile_count(const struct hostsfile *h);
 

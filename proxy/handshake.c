@@ -302,7 +302,7 @@ bool handshake_captured(const struct session *s, int fd, struct target *out)
 	unmap(&dialled);
 	target_from_addr(&dialled, port, out);
 	out->via = VIA_CAPTURE;
-	if (s->cfg.name && s->cfg.name(s->cfg.arg, &dialled, &out->host))
+	if (s->cfg.name && s->cfg.name(s->cfg.arg, &dialled, port, &out->host))
 		out->addr = (struct addr){ .family = AF_UNSPEC };
 	return true;
 }

@@ -73,9 +73,11 @@ typedef void proxy_ask_cb(void *arg, const struct decision *d);
 
 /**
  * typedef proxy_name_cb - the name behind the address that a captured connection dialled
+ * @port: that it dialled there
  * Return: false if the address stands for no name (it is then judged as a literal).
  */
-typedef bool proxy_name_cb(void *arg, const struct addr *dialled, struct hostname *out);
+typedef bool proxy_name_cb(void *arg, const struct addr *dialled, uint16_t port,
+			   struct hostname *out);
 
 /**
  * struct proxy_question - what an asker is told about a held connection

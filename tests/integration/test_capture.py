@@ -610,12 +610,27 @@ for n in "$@"; do curl -sS -m 10 "http://$n:8080/" 2>&1 || true; done
             self.assertIn(b"hello from host", s.recv(4096) + s.recv(4096))
 
     def test_hosts_file_names_elsewhere_follow_the_policy(self):
-        got, err = self.fetch(["-a", "hosts-good.example"], ["hosts-good.example"])
-        self.assertEqual(got, ["hello from net hosts-good.example:8080"], err)
-        o = self.w.oracle()
-        got, err = self.fetch([], ["hosts-good.example"])
-        self.assertIn("refused hosts-good.example:8080 (not on the allow list)", err)
-        self.assertQuiet(o)
+        """Programs read the file themselves: what they dial then stands for the name, too."""
+        name = "hosts-good.example"
+        for unset in (False, True):
+            with self.subTest(captured=unset):
+                for options in (["-a", name], ["-a", name + ":8080"], ["-a", "*"],
+                                ["-a", v4(1)] if unset else ["-a", name]):
+                    got, err = self.fetch(options, [name], unset=unset)
+                    self.assertEqual(got, ["hello from net hosts-good.example:8080"], err)
+                for options, why in (([], "not on the allow list"),
+                                     (["-a", name + ":80"], "not on the allow list"),
+                                     (["-a", "*", "-d", name], "denied")):
+                    o = self.w.oracle()
+                    got, err = self.fetch(options, [name], unset=unset)
+                    self.assertNotIn("hello", " ".join(got))
+                    self.assertIn("refused hosts-good.example:8080 (" + why, err)
+                    self.assertQuiet(o)
+                o = self.w.oracle()  # the address is denied, whatever it is called
+                got, err = self.fetch(["-a", name, "-d", v4(1)], [name], unset=unset)
+                self.assertNotIn("hello", " ".join(got))
+                self.assertIn("denied", err)
+                self.assertEqual(o.accepts(), [])
 
 
 if __name__ == "__main__":

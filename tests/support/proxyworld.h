@@ -129,11 +129,12 @@ static inline void world_ask_cancel(void *arg, void *question)
 	atomic_fetch_add(&w->withdrawn, 1);
 }
 
-static inline bool world_name(void *arg, const struct addr *dialled, struct hostname *out)
+static inline bool world_name(void *arg, const struct addr *dialled, uint16_t port,
+			      struct hostname *out)
 {
 	struct world *w = arg;
 
-	(void)dialled;
+	(void)dialled, (void)port;
 	if (w->have_name)
 		*out = w->name;
 	return w->have_name;
