@@ -483,9 +483,10 @@ static void say_failure(const struct error *err, int status)
 
 	(void)fprintf(stderr, "sbx-net: %s\n", err->msg);
 	if (status == LAUNCHER_EXIT_SETUP && inside && strcmp(inside, "1") == 0)
-		(void)fputs("sbx-net: this runs inside of another sbx-net (SBX_NET=1), which refuses "
-			    "what a sandbox is made with\n",
-			    stderr);
+		(void)fputs(
+			"sbx-net: this runs inside of another sbx-net (SBX_NET=1), which refuses "
+			"what a sandbox is made with\n",
+			stderr);
 	else if (status == LAUNCHER_EXIT_SETUP && host && !strstr(err->msg, "sbx-net doctor"))
 		(void)fputs("sbx-net: 'sbx-net doctor' tries what a run needs on this host, and "
 			    "names the remedy\n",

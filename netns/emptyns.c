@@ -117,11 +117,12 @@ int emptyns_check(bool *lo_up, struct error *err)
 		if (f.link[i].index == f.index)
 			name = f.link[i].name;
 	if (f.what)
-		return error_set(err, 0,
-				 "this network namespace is not empty: %s %s; start a bridge in one "
-				 "that is (unshare -rn, bwrap --unshare-net, --network none), or use "
-				 "sbx-net run",
-				 name, f.what);
+		return error_set(
+			err, 0,
+			"this network namespace is not empty: %s %s; start a bridge in one "
+			"that is (unshare -rn, bwrap --unshare-net, --network none), or use "
+			"sbx-net run",
+			name, f.what);
 	if (!f.lo)
 		return error_set(err, 0, "this network namespace has no loopback");
 	*lo_up = f.lo_up;

@@ -271,10 +271,11 @@ static int attach_foreign(struct join *j, struct error *err)
 	CLEANUP_CLOSE int probe = -1;
 
 	if (j->options.rules.n || j->options.nforwards)
-		return error_set(err, 0,
-				 "'%s' is not the control.sock of sbx-net serve: another proxy takes no "
-				 "--only, --deny or --forward",
-				 path);
+		return error_set(
+			err, 0,
+			"'%s' is not the control.sock of sbx-net serve: another proxy takes no "
+			"--only, --deny or --forward",
+			path);
 	j->relay = relay_new(path, err);
 	if (!j->relay)
 		return -1;
@@ -401,8 +402,9 @@ static bool hear_server(struct join *j)
 
 static void session_lost(struct join *j)
 {
-	static const char text[] = "sbx-net: the proxy has ended; there is no network from here on, "
-				   "not with a new proxy either: start the command again\n";
+	static const char text[] =
+		"sbx-net: the proxy has ended; there is no network from here on, "
+		"not with a new proxy either: start the command again\n";
 
 	log_raw(text, sizeof(text) - 1);
 	cleanup_close(&j->session);
@@ -462,7 +464,8 @@ static int join(struct join *j, struct error *err)
 	if (look_around(j, err) < 0)
 		return LAUNCHER_EXIT_SETUP;
 	j->capture = j->full && !j->options.no_capture;
-	if (find_control(j, err) < 0 || (j->control ? attach_ours(j, err) : attach_foreign(j, err)) < 0)
+	if (find_control(j, err) < 0 ||
+	    (j->control ? attach_ours(j, err) : attach_foreign(j, err)) < 0)
 		return LAUNCHER_EXIT_SETUP;
 	while (j->n > 0)
 		cleanup_close(&j->v[--j->n].fd);
@@ -481,9 +484,8 @@ static int usage(const char *what)
 	struct error ignored;
 	CLEANUP_FREE char *dir = privsock_dir(&ignored);
 
-	(void)fprintf(stderr,
-		      "sbx-net: bridge: %s; try: sbx-net bridge --socket %s%s -- COMMAND\n", what,
-		      dir ? dir : "PATH", dir ? "/control.sock" : "");
+	(void)fprintf(stderr, "sbx-net: bridge: %s; try: sbx-net bridge --socket %s%s -- COMMAND\n",
+		      what, dir ? dir : "PATH", dir ? "/control.sock" : "");
 	return OPTIONS_EXIT_USAGE;
 }
 
