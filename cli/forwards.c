@@ -21,7 +21,10 @@ static bool has_port(const struct forwards *f, uint16_t port)
 static int add(struct forwards *f, uint16_t port, const struct target *t, struct error *err)
 {
 	if (f->n == FORWARDS_MAX)
-		return error_set(err, 0, "more than %d forwarded ports", FORWARDS_MAX);
+		return error_set(err, 0,
+				 "more than %d forwarded ports: each port of this machine's "
+				 "loopback that is allowed is one, and so is each --forward",
+				 FORWARDS_MAX);
 	f->port[f->n] = port;
 	f->target[f->n] = *t;
 	f->target[f->n++].via = VIA_FORWARD;

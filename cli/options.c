@@ -223,6 +223,9 @@ static int refuse_single_dash(const struct scan *s)
 /* getopt takes whatever comes next for the argument, the next option too: one was forgotten. */
 static int refuse_option_word(const struct scan *s, enum option_id id, const char *value)
 {
+	if (strcmp(value, "--") == 0)
+		return error_set(s->err, 0, "%s needs an argument before --: %s %s",
+				 option_spelling(id), option_spelling(id), option_table[id].arg);
 	if (!is_long(value) || find_long(value + 2, option_len(value) - 2) == OPT_NUM)
 		return 0;
 	return error_set(s->err, 0, "%s needs an argument before %s: %s %s", option_spelling(id),

@@ -93,6 +93,11 @@ int program_find(const char *name, char *const *envp, char **path, struct error 
 				"%s: command not found; it is one word with blanks in it: leave "
 				"out the quotes, or run: sh -c '...'",
 				name);
+	else if (code == ENOENT && !direct && strchr(name, '='))
+		(void)error_set(
+			err, 0,
+			"%s: command not found; to set a variable for the command: --env %s", name,
+			name);
 	else if (code == ENOENT && !direct)
 		(void)error_set(err, 0, "%s: command not found", name);
 	else if (code == ENOENT && strncmp(name, "/tmp/", 5) == 0)

@@ -238,6 +238,25 @@ static void check_ports(struct linter *l, const struct pattern *p, const struct 
 		warn(l, LINT_PORTS, rule, "names every port, as it would without a port");
 }
 
+/* Inside, loopback is the sandbox's own: only ports that are named lead out of it. */
+static void check_loopback(struct linter *l, const struct pattern *p, const struct rule *rule)
+{
+	static const struct cidr v4 = { .addr = { .family = AF_INET, .bytes = { 127 } },
+					.bits = 8 };
+	bool loopback = false;
+
+	if (p->kind == PATTERN_HOST)
+		loopback = hostname_is_local(&p->host);
+	else if (p->kind == PATTERN_ADDR)
+		loopback = addr_classify(&p->cidr.addr) == ADDR_LOOPBACK;
+	else if (p->kind == PATTERN_CIDR)
+		loopback = p->cidr.bits >= v4.bits && cidr_contains(&v4, &p->cidr.addr);
+	if (loopback && p->nports == 0)
+		warn(l, LINT_NO_PORT, rule,
+		     "opens no port on the sandbox's own loopback; name the port, as in "
+		     "localhost:5432");
+}
+
 static bool check_entry(void *ctx, const struct pattern *p, const struct rule *rule)
 {
 	struct linter *l = ctx;
@@ -247,6 +266,7 @@ static bool check_entry(void *ctx, const struct pattern *p, const struct rule *r
 		return true;
 	if (l->list != LIST_PRIVATE) {
 		check_shadowed(l, p, rule);
+		check_loopback(l, p, rule);
 		if (pattern_is_name(p))
 			check_name(l, p, rule);
 		else

@@ -26,6 +26,7 @@ enum lint_kind {
 	LINT_RELAY,	     /* a service that passes data on to anywhere */
 	LINT_METADATA,	     /* opens a cloud metadata service */
 	LINT_PORTS,	     /* ports that are the same as none */
+	LINT_NO_PORT,	     /* loopback without a port: none is opened inside */
 	LINT_NUM_KINDS
 };
 

@@ -147,6 +147,16 @@ static bool is_address_refused(const struct target *t, const struct decision *d)
 	return d->addr.family != AF_UNSPEC && !target_is_literal(t);
 }
 
+/* Whoever names this machine inside rather wants a server of the command's than one outside. */
+static void put_own_server(struct line *l, const struct target *t)
+{
+	char port[32];
+
+	(void)snprintf(port, sizeof(port), t->port ? ":%u" : "", t->port);
+	put(l, " outside; the command's own servers are at localhost");
+	put(l, port);
+}
+
 static void put_reason(struct line *l, const struct target *t, const struct decision *d)
 {
 	char addr[ADDR_TEXT_MAX];
@@ -166,6 +176,8 @@ static void put_reason(struct line *l, const struct target *t, const struct deci
 	if (d->leads_to.family != AF_UNSPEC) {
 		put(l, "; leads to ");
 		put(l, addr_format(&d->leads_to, addr));
+		if (addr_classify(&d->leads_to) == ADDR_LOOPBACK)
+			put_own_server(l, t);
 	}
 	put(l, ")");
 }

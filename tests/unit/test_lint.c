@@ -150,10 +150,26 @@ static void test_wide(void **state)
 		{ "a.example", NULL, false },
 	};
 
+	static const struct row loopback[] = {
+		{ "localhost", NULL, true },
+		{ "127.0.0.1", NULL, true },
+		{ "127.0.0.0/8", NULL, true },
+		{ "[::1]", NULL, true },
+		{ "localhost:5432", NULL, false },
+		{ "127.0.0.1:1-9", NULL, false },
+		{ "[::1]:80", NULL, false },
+		{ "0.0.0.0/0", NULL, false },
+		{ "::/0", NULL, false },
+		{ "a.example", NULL, false },
+		{ "*", NULL, false },
+		{ "10.0.0.1", NULL, false },
+	};
+
 	(void)state;
 	check(LINT_WIDE_BLOCK, blocks, ARRAY_SIZE(blocks));
 	check(LINT_EVERYTHING, all, ARRAY_SIZE(all));
 	check(LINT_PORTS, ports, ARRAY_SIZE(ports));
+	check(LINT_NO_PORT, loopback, ARRAY_SIZE(loopback));
 }
 
 static void test_known_names(void **state)

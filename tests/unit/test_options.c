@@ -245,6 +245,8 @@ static void test_parse_says_which_argument_is_missing(void **state)
 	assert_usage("run --allow --strict true", "--allow needs an argument before --strict");
 	assert_usage("run --allow --deny=x true", "--allow needs an argument before --deny");
 	assert_usage("run -a --deny x true", "--allow needs an argument before --deny");
+	assert_usage("run --allow -- true", "--allow needs an argument before --: --allow PATTERN");
+	assert_usage("run -a -- true", "--allow needs an argument before --");
 	assert_usage("run --allow= true", "--allow: needs PATTERN");
 	assert_parses("run --allow=--deny true");
 	assert_parses("run --env --not-an-option true");

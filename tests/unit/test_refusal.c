@@ -128,8 +128,10 @@ static void test_format_names_every_option(void **state)
 		const char *text, *remedy;
 	} row[] = {
 		{ CODE_NOT_LISTED, 0, "127.0.1.1", NULL,
-		  "refused box:80 (not on the allow list; leads to 127.0.1.1); allow with: --allow "
-		  "box:80 --allow 127.0.1.1:80",
+		  "refused box:80 (not on the allow list; leads to 127.0.1.1 outside; the "
+		  "command's "
+		  "own servers are at localhost:80); allow with: --allow box:80 --allow "
+		  "127.0.1.1:80",
 		  "--allow box:80 --allow 127.0.1.1:80" },
 		{ CODE_ONLY, LACKS_ONLY | LACKS_ALLOW, NULL, NULL,
 		  "refused box:80 (not on this run's own list); allow with: --allow box:80 --only "
