@@ -14,15 +14,32 @@
 #define ATTEMPTS  8  /* a table may change while it is read */
 #define LINKS_MAX 64 /* names that are kept for messages */
 
+/*
+ * Devices that some modules put into every namespace, by their kind: they carry packets to where
+ * routes of this namespace lead, which is nowhere.
+ */
+static const struct {
+	const char *name, *kind;
+} fallback[] = {
+	{ "tunl0", "ipip" },	 { "sit0", "sit" },	  { "ip6tnl0", "ip6tnl" },
+	{ "gre0", "gre" },	 { "gretap0", "gretap" }, { "erspan0", "erspan" },
+	{ "ip_vti0", "vti" },	 { "ip6_vti0", "vti6" },  { "ip6gre0", "ip6gre" },
+};
+
+/**
+ * struct found - what has been seen so far
+ * @down: an interface that could be raised, or 0
+ * @what: the first thing that leads out, at interface @index
+ */
 struct found {
-	int lo;
+	int lo, down;
 	bool lo_up;
 	struct {
 		int index;
 		char name[IFNAMSIZ];
 	} link[LINKS_MAX];
 	size_t nlinks;
-	const char *what; /* the first thing that leads out */
+	const char *what;
 	int index;
 };
 
@@ -34,10 +51,41 @@ static void note(struct found *f, const char *what, int index)
 	f->index = index;
 }
 
+static void copy_text(char *out, size_t size, const struct rtattr *a)
+{
+	size_t n = RTA_PAYLOAD(a) < size ? RTA_PAYLOAD(a) : size - 1;
+
+	memcpy(out, RTA_DATA(a), n);
+	out[n] = '\0';
+}
+
+/* IFLA_INFO_KIND of IFLA_LINKINFO. */
+static void copy_kind(char *out, size_t size, const struct rtattr *info)
+{
+	size_t n = RTA_PAYLOAD(info);
+
+	for (const struct rtattr *a = RTA_DATA(info); RTA_OK(a, n); a = RTA_NEXT(a, n)) {
+		if (a->rta_type == IFLA_INFO_KIND)
+			copy_text(out, size, a);
+	}
+}
+
+/* A tunnel that was brought here from another namespace still sends its packets there. */
+static bool is_fallback(const char *name, const char *kind, bool elsewhere)
+{
+	for (size_t i = 0; !elsewhere && i < ARRAY_SIZE(fallback); i++) {
+		if (strcmp(name, fallback[i].name) == 0 && strcmp(kind, fallback[i].kind) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void each_link(void *arg, const struct nlmsghdr *h)
 {
 	const struct ifinfomsg *m = NLMSG_DATA(h);
 	struct found *f = arg;
+	char name[IFNAMSIZ] = "", kind[IFNAMSIZ] = "";
+	bool elsewhere = false;
 	size_t n;
 
 	if (h->nlmsg_type != RTM_NEWLINK || h->nlmsg_len < NLMSG_LENGTH(sizeof(*m)))
@@ -49,15 +97,20 @@ static void each_link(void *arg, const struct nlmsghdr *h)
 	}
 	n = h->nlmsg_len - NLMSG_LENGTH(sizeof(*m));
 	for (const struct rtattr *a = IFLA_RTA(m); RTA_OK(a, n); a = RTA_NEXT(a, n)) {
-		if (a->rta_type != IFLA_IFNAME || f->nlinks == LINKS_MAX)
-			continue;
+		if (a->rta_type == IFLA_IFNAME)
+			copy_text(name, sizeof(name), a);
+		else if ((a->rta_type & NLA_TYPE_MASK) == IFLA_LINKINFO)
+			copy_kind(kind, sizeof(kind), a);
+		elsewhere |= a->rta_type == IFLA_LINK_NETNSID;
+	}
+	if (f->nlinks < LINKS_MAX) {
 		f->link[f->nlinks].index = m->ifi_index;
-		memcpy(f->link[f->nlinks].name, RTA_DATA(a),
-		       RTA_PAYLOAD(a) < IFNAMSIZ ? RTA_PAYLOAD(a) : IFNAMSIZ - 1);
-		f->nlinks++;
+		memcpy(f->link[f->nlinks++].name, name, sizeof(name));
 	}
 	if (m->ifi_flags & IFF_UP)
 		note(f, "is up", m->ifi_index);
+	else if (!f->down && !is_fallback(name, kind, elsewhere))
+		f->down = m->ifi_index;
 }
 
 static void each_addr(void *arg, const struct nlmsghdr *h)
@@ -101,7 +154,7 @@ static int dump(int sock, uint16_t type, void (*each)(void *arg, const struct nl
 	return rc < 0 ? error_set(err, errno, "cannot look at the network namespace") : 0;
 }
 
-int emptyns_check(bool *lo_up, struct error *err)
+int emptyns_check(bool admin, bool *lo_up, struct error *err)
 {
 	CLEANUP_CLOSE int sock = netlink_open(0);
 	struct found f = { 0 };
@@ -113,6 +166,8 @@ int emptyns_check(bool *lo_up, struct error *err)
 	    dump(sock, RTM_GETADDR, each_addr, &f, err) < 0 ||
 	    dump(sock, RTM_GETROUTE, each_route, &f, err) < 0)
 		return -1;
+	if (admin && f.down)
+		note(&f, "is there, and CAP_NET_ADMIN could raise it", f.down);
 	for (size_t i = 0; i < f.nlinks; i++)
 		if (f.link[i].index == f.index)
 			name = f.link[i].name;

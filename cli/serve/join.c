@@ -100,6 +100,13 @@ static bool have_net_admin(void)
 	       (data[0].effective & (1U << CAP_NET_ADMIN)) != 0;
 }
 
+/* Whether this process or what it runs may raise an interface: by a capability it has, or may gain. */
+static bool may_get_net_admin(void)
+{
+	return have_net_admin() || (prctl(PR_CAPBSET_READ, CAP_NET_ADMIN) != 0 &&
+				    prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1);
+}
+
 /* What was opened outside of the namespace leads out of it, and only 0, 1 and 2 are meant to. */
 static int look_around(struct join *j, struct error *err)
 {
@@ -107,7 +114,7 @@ static int look_around(struct join *j, struct error *err)
 
 	if (closefds_except(NULL, 0, err) < 0 || stdio_check(err) < 0)
 		return -1;
-	if (emptyns_check(&lo_up, err) < 0)
+	if (emptyns_check(may_get_net_admin(), &lo_up, err) < 0)
 		return -1;
 	j->full = have_net_admin();
 	if (j->full || lo_up)

@@ -220,9 +220,10 @@ class Failures(ServeCase):
         with self.serve(ALLOW):
             self.assertRefuses(self.bridge_argv(["echo", "ran"], sandbox=[]), "veth0")
             for make in ("ip link add leak0 type veth peer leak1; ip link set leak0 up",
-                         "ip link add leak0 type veth peer leak1; ip addr add 192.0.2.1/24 dev leak0"):
+                         "ip link add leak0 type veth peer leak1; ip addr add 192.0.2.1/24 dev leak0",
+                         "ip link add leak0 type veth peer name leak1"):
                 self.assertRefuses([*UNSHARE, "sh", "-c", make + '; exec "$@"', "sh",
-                                    *self.bridge_argv(["echo", "ran"], sandbox=[])], "leak0")
+                                    *self.bridge_argv(["echo", "ran"], sandbox=[])], "leak")
             self.assertRefuses(["bwrap", "--dev-bind", "/", "/", "--",
                                 *self.bridge_argv(["echo", "ran"], sandbox=[])], "veth0")
 

@@ -71,10 +71,19 @@ static int tun_address(void)
 	       (r.ifr_flags = 0, request(SIOCSIFFLAGS, &r));
 }
 
+/* A tun device by the name of a fallback tunnel. */
+static int make_fake_fallback(void)
+{
+	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+	struct ifreq r = { .ifr_name = "tunl0", .ifr_flags = IFF_TUN | IFF_NO_PI };
+
+	return fd < 0 ? -1 : ioctl(fd, TUNSETIFF, &r);
+}
+
 #define CANNOT 77
 
 /* Return: 0 empty with lo down, 1 empty with lo up, 2 refused by name, CANNOT. */
-static int in_child(prepare *before)
+static int in_child(prepare *before, bool admin)
 {
 	int status;
 	pid_t pid = fork();
@@ -85,7 +94,7 @@ static int in_child(prepare *before)
 
 		if (unshare(CLONE_NEWNET) < 0 || before() != 0)
 			_exit(CANNOT);
-		if (emptyns_check(&up, &err) == 0)
+		if (emptyns_check(admin, &up, &err) == 0)
 			_exit(up ? 1 : 0);
 		(void)fprintf(stderr, "%s\n", err.msg);
 		_exit(strstr(err.msg, "not empty: leak0 ") ? 2 : 3);
@@ -94,9 +103,9 @@ static int in_child(prepare *before)
 	return WEXITSTATUS(status);
 }
 
-static void expect(prepare *before, int want)
+static void expect(prepare *before, bool admin, int want)
 {
-	int got = in_child(before);
+	int got = in_child(before, admin);
 
 	if (got == CANNOT)
 		skip();
@@ -106,16 +115,27 @@ static void expect(prepare *before, int want)
 static void test_check_accepts_an_empty_one(void **state)
 {
 	(void)state;
-	expect(nothing, 0);
-	expect(raise_lo, 1);
-	expect(make_tun, 0);
+	expect(nothing, false, 0);
+	expect(raise_lo, false, 1);
+	expect(nothing, true, 0); /* with the kernel's own tunnel devices, where it has some */
+	expect(raise_lo, true, 1);
+	expect(make_tun, false, 0);
 }
 
 static void test_check_names_what_leads_out(void **state)
 {
 	(void)state;
-	expect(tun_up, 2);
-	expect(tun_address, 2);
+	expect(tun_up, false, 2);
+	expect(tun_address, false, 2);
+	expect(tun_up, true, 2);
+}
+
+/* A device that is down leads out as soon as somebody raises it. */
+static void test_check_with_admin_wants_no_device(void **state)
+{
+	(void)state;
+	expect(make_tun, true, 2);
+	expect(make_fake_fallback, true, 3);
 }
 
 int main(void)
@@ -123,6 +143,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_check_accepts_an_empty_one),
 		cmocka_unit_test(test_check_names_what_leads_out),
+		cmocka_unit_test(test_check_with_admin_wants_no_device),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
