@@ -110,6 +110,8 @@ static int bind_name(struct privsock *s, const struct sockaddr_un *sa, struct er
 		return error_set(err, errno, "cannot listen on '%s'", sa->sun_path);
 	if (fstatat(s->dir, s->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (st.st_mode & 077))
 		return error_set(err, 0, "'%s' is open to others", sa->sun_path);
+	s->dev = st.st_dev;
+	s->ino = st.st_ino;
 	return 0;
 }
 
@@ -132,6 +134,14 @@ int privsock_listen(struct privsock *out, const char *dir, const char *name, str
 	}
 	*out = s;
 	return 0;
+}
+
+bool privsock_is_named(const struct privsock *s)
+{
+	struct stat st;
+
+	return fstatat(s->dir, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == s->dev &&
+	       st.st_ino == s->ino;
 }
 
 void privsock_close(struct privsock *s)

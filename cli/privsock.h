@@ -15,10 +15,13 @@
  * @lock: held for as long as the name is ours
  * @dir: the directory that it lies in
  * @name: its name there, owned
+ * @dev, @ino: of that name
  */
 struct privsock {
 	int fd, lock, dir;
 	char *name;
+	dev_t dev;
+	ino_t ino;
 };
 
 /** PRIVSOCK_NONE - none yet */
@@ -38,6 +41,9 @@ char *privsock_dir(struct error *err);
  * @err.
  */
 int privsock_listen(struct privsock *out, const char *dir, const char *name, struct error *err);
+
+/** privsock_is_named() - whether its name still leads to it: nobody has removed or replaced it. */
+bool privsock_is_named(const struct privsock *s);
 
 /** privsock_close() - close it and remove its name, which the lock keeps ours; none is fine. */
 void privsock_close(struct privsock *s);

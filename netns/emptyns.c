@@ -21,9 +21,9 @@
 static const struct {
 	const char *name, *kind;
 } fallback[] = {
-	{ "tunl0", "ipip" },	 { "sit0", "sit" },	  { "ip6tnl0", "ip6tnl" },
-	{ "gre0", "gre" },	 { "gretap0", "gretap" }, { "erspan0", "erspan" },
-	{ "ip_vti0", "vti" },	 { "ip6_vti0", "vti6" },  { "ip6gre0", "ip6gre" },
+	{ "tunl0", "ipip" },  { "sit0", "sit" },       { "ip6tnl0", "ip6tnl" },
+	{ "gre0", "gre" },    { "gretap0", "gretap" }, { "erspan0", "erspan" },
+	{ "ip_vti0", "vti" }, { "ip6_vti0", "vti6" },  { "ip6gre0", "ip6gre" },
 };
 
 /**

@@ -38,6 +38,7 @@
 
 #define DRAIN_S	      10
 #define DRAIN_STEP_MS 50
+#define NAMES_MS      500 /* how often the sockets' names are looked at */
 
 /* Everything is released by serve_clear(), whatever had been made. */
 struct serve {
@@ -54,7 +55,7 @@ struct serve {
 	struct systemd_socket passed[SYSTEMD_SOCKETS_MAX];
 	size_t npassed;
 	int notify;
-	struct event term, intr, hup, drain;
+	struct event term, intr, hup, drain, names;
 	bool draining, watching;
 	unsigned drained_ms;
 };
@@ -66,6 +67,7 @@ static void serve_clear(struct serve *s)
 		(void)event_del(&s->intr);
 		(void)event_del(&s->hup);
 		(void)event_del(&s->drain);
+		(void)event_del(&s->names);
 	}
 	reload_free(s->reload);
 	attach_free(s->attach);
@@ -126,10 +128,33 @@ static void term_cb(evutil_socket_t sig, short what, void *arg)
 	}
 	s->draining = true;
 	systemd_notify(s->notify, "STOPPING=1");
+	(void)event_del(&s->names);
 	attach_drain(s->attach);
 	privsock_close(&s->proxy);
 	privsock_close(&s->control);
 	drain_cb(-1, 0, s);
+}
+
+/*
+ * A sandbox that may write the directory can put its own socket in the place of ours, and is then
+ * given the listeners of the next one. That cannot be prevented here, but it does not go unsaid.
+ */
+static void names_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct serve *s = arg;
+	const struct privsock *v[] = { &s->proxy, &s->control };
+
+	(void)fd, (void)what;
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		if (privsock_is_named(v[i]))
+			continue;
+		log_warn("%s/%s has been removed or replaced, and leads here no more: whoever did "
+			 "it may answer the sandboxes that attach from now on; start serve again, "
+			 "and hand its directory to sandboxes read-only (:ro, --ro-bind)",
+			 s->dir, v[i]->name);
+		(void)event_del(&s->names); /* once */
+		return;
+	}
 }
 
 static int watch_signals(struct serve *s, struct error *err)
@@ -140,6 +165,7 @@ static int watch_signals(struct serve *s, struct error *err)
 	(void)evsignal_assign(&s->intr, base, SIGINT, term_cb, s);
 	(void)evsignal_assign(&s->hup, base, SIGHUP, hup_cb, s);
 	(void)event_assign(&s->drain, base, -1, 0, drain_cb, s);
+	(void)event_assign(&s->names, base, -1, EV_PERSIST, names_cb, s);
 	s->watching = true;
 	if (event_add(&s->term, NULL) < 0 || event_add(&s->intr, NULL) < 0 ||
 	    event_add(&s->hup, NULL) < 0)
@@ -171,6 +197,8 @@ static int explain_taken(const char *dir, struct error *err)
 /* The sockets that a service manager passed in, or else our own. */
 static int open_sockets(struct serve *s, struct error *err)
 {
+	const struct timeval names = { .tv_usec = NAMES_MS * 1000 };
+
 	if (systemd_sockets(s->passed, &s->npassed, err) < 0)
 		return -1;
 	for (size_t i = 0; i < s->npassed; i++) {
@@ -189,6 +217,7 @@ static int open_sockets(struct serve *s, struct error *err)
 	if (privsock_listen(&s->proxy, s->dir, "proxy.sock", err) < 0 ||
 	    privsock_listen(&s->control, s->dir, "control.sock", err) < 0)
 		return err->code == EADDRINUSE ? explain_taken(s->dir, err) : -1;
+	(void)event_add(&s->names, &names);
 	if (serve_proxy(s, s->proxy.fd, err) < 0)
 		return -1;
 	return attach_listen(s->attach, s->control.fd, err);

@@ -46,7 +46,7 @@ class Container(ServeCase):
     def bridge(self, *command, options=()):
         curl = ["curl", "-sS", "-m", "20", "--cacert", "/opt/ca.pem", *command]
         return self.container(["/opt/sbx-net", "bridge", "--socket", "/run/sbx-net/control.sock",
-                               "--", *curl], "-v", self.dir + ":/run/sbx-net", *options)
+                               "--", *curl], "-v", self.dir + ":/run/sbx-net:ro", *options)
 
     def check_variables(self):
         """The proxy variables lead to what is allowed, and to nothing else."""

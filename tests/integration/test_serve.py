@@ -163,6 +163,27 @@ class Serve(ServeCase):
         with self.serve(ALLOW, d):
             self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
 
+    def test_a_socket_that_is_replaced_is_told(self):
+        """A sandbox with the directory writable takes the name; with it read-only it cannot."""
+        take = ["/usr/bin/python3", "-c", "import os, socket, sys\n"
+                "os.unlink(sys.argv[1])\nsocket.socket(socket.AF_UNIX).bind(sys.argv[1])"]
+        read_only = ["bwrap", "--unshare-net", "--ro-bind", "/", "/", "--"]
+        with self.serve(ALLOW):
+            done = self.w.run([*read_only, *take, self.path()])
+            self.assertIn("Read-only file system", done.stderr)
+            done = self.curl("http://good.example/", sandbox=read_only)
+            self.assertEqual(done.stdout, HELLO, done.stderr)
+        self.assertNotIn("replaced", self.serve_err)
+        for name in ("control.sock", "proxy.sock"):
+            with self.serve(ALLOW) as server:
+                self.w.run(["bwrap", "--unshare-net", "--ro-bind", "/", "/", "--bind", self.dir,
+                            self.dir, "--", *take, self.path(name)], check=True)
+                said = b""
+                while b"\n" not in said:
+                    said += os.read(server.stderr.fileno(), 4096) or self.fail("serve has ended")
+                self.assertIn(b"/%s has been removed or replaced" % name.encode(), said)
+                self.assertIn(b"read-only", said)
+
     def test_other_users_are_turned_away(self):
         with self.serve(ALLOW):
             ask = '{"op":"stats"}\n'
