@@ -22,3 +22,17 @@ bool path_may(int dir, const char *path, int mode)
 	return faccessat(dir, path, mode, AT_EACCESS) == 0 ||
 	       (errno == EPERM && syscall(SYS_faccessat, dir, path, mode) == 0);
 }
+
+bool path_next(char *rest, char name[static NAME_MAX + 1])
+{
+	const char *at = rest + strspn(rest, "/");
+	size_t n = strcspn(at, "/");
+
+	if (n == 0 || n > NAME_MAX)
+		return false;
+	memcpy(name, at, n);
+	name[n] = '\0';
+	at += n + strspn(at + n, "/");
+	memmove(rest, at, strlen(at) + 1);
+	return true;
+}

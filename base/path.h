@@ -4,10 +4,18 @@
 #ifndef BASE_PATH_H
 #define BASE_PATH_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 /** path_dir() - the directory that a path is in, "." where it names none; the caller frees. */
 char *path_dir(const char *path) __attribute__((returns_nonnull, warn_unused_result));
+
+/**
+ * path_next() - take the next component out of a path
+ * @rest: what is left of it; the component and the slashes around it go
+ * Return: false at the end, and where a component is longer than any name.
+ */
+bool path_next(char *rest, char name[static NAME_MAX + 1]);
 
 /**
  * path_may() - whether this process may do that, by its effective ids

@@ -105,6 +105,19 @@ int command_options(struct run_options *o, const char *name, int argc, char **ar
 	return usage(&err);
 }
 
+int command_run(const char *name, int (*run)(const struct run_options *o), int argc, char **argv)
+{
+	struct run_options o;
+	int status;
+
+	run_options_init(&o);
+	status = command_options(&o, name, argc, argv);
+	if (status < 0)
+		status = run(&o);
+	run_options_clear(&o);
+	return status;
+}
+
 /* A first word that is no command: a mistyped one, an option, or a program to be run. */
 static int unknown_command(const char *word)
 {

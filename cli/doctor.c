@@ -273,13 +273,5 @@ static int doctor(const struct run_options *o)
 
 int doctor_main(int argc, char **argv)
 {
-	struct run_options o;
-	int status;
-
-	run_options_init(&o);
-	status = command_options(&o, "doctor", argc, argv);
-	if (status < 0)
-		status = doctor(&o);
-	run_options_clear(&o);
-	return status;
+	return command_run("doctor", doctor, argc, argv);
 }

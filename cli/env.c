@@ -68,13 +68,5 @@ static int show(const struct run_options *o)
 
 int env_main(int argc, char **argv)
 {
-	struct run_options o;
-	int status;
-
-	run_options_init(&o);
-	status = command_options(&o, "env", argc, argv);
-	if (status < 0)
-		status = show(&o);
-	run_options_clear(&o);
-	return status;
+	return command_run("env", show, argc, argv);
 }

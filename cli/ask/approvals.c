@@ -444,13 +444,5 @@ static int approvals(const struct run_options *o)
 
 int approvals_main(int argc, char **argv)
 {
-	struct run_options o;
-	int status;
-
-	run_options_init(&o);
-	status = command_options(&o, "approvals", argc, argv);
-	if (status < 0)
-		status = approvals(&o);
-	run_options_clear(&o);
-	return status;
+	return command_run("approvals", approvals, argc, argv);
 }

@@ -127,13 +127,5 @@ static int grants(const struct run_options *o)
 
 int grants_main(int argc, char **argv)
 {
-	struct run_options o;
-	int status;
-
-	run_options_init(&o);
-	status = command_options(&o, "grants", argc, argv);
-	if (status < 0)
-		status = grants(&o);
-	run_options_clear(&o);
-	return status;
+	return command_run("grants", grants, argc, argv);
 }

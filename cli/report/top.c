@@ -374,13 +374,5 @@ static int top(const struct run_options *o)
 
 int top_main(int argc, char **argv)
 {
-	struct run_options o;
-	int status;
-
-	run_options_init(&o);
-	status = command_options(&o, "top", argc, argv);
-	if (status < 0)
-		status = top(&o);
-	run_options_clear(&o);
-	return status;
+	return command_run("top", top, argc, argv);
 }

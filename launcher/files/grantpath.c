@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "launcher/files/mountplan.h"
 #include "launcher/files/workdir.h"
@@ -86,21 +87,6 @@ static int follow(struct walk *w, const char *name)
 	return 0;
 }
 
-/* Takes the next component out of the rest. Return: false at the end. */
-static bool next(struct walk *w, char name[static NAME_MAX + 1])
-{
-	const char *at = w->rest + strspn(w->rest, "/");
-	size_t n = strcspn(at, "/");
-
-	if (n == 0 || n > NAME_MAX)
-		return false;
-	memcpy(name, at, n);
-	name[n] = '\0';
-	at += n + strspn(at + n, "/");
-	memmove(w->rest, at, strlen(at) + 1);
-	return true;
-}
-
 static int step(struct walk *w, const char *name)
 {
 	CLEANUP_FREE char *at = xasprintf("%s/%s", w->done, name);
@@ -133,7 +119,7 @@ int grantpath_check(const struct grantpath *g, struct error *err)
 	if (strlen(g->path) >= sizeof(w.rest))
 		return error_set(err, ENAMETOOLONG, "%s %s", g->what, g->path);
 	strcpy(w.rest, g->path);
-	while (next(&w, name))
+	while (path_next(w.rest, name))
 		if (step(&w, name) < 0)
 			return -1;
 	return 0;

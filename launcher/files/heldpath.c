@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 
 #define LINKS_MAX 40 /* as the kernel: symbolic links in one path */
@@ -27,21 +28,6 @@ static int walk_refuse(const struct walk *w, int code, const char *why)
 			 "%s: the command could change it, since it lies in a directory that is "
 			 "writable inside, and %s; keep it elsewhere",
 			 w->what->path, why);
-}
-
-/* Takes the next component out of @w->rest. Return: false at the end. */
-static bool walk_next(struct walk *w, char name[static NAME_MAX + 1])
-{
-	const char *at = w->rest + strspn(w->rest, "/");
-	size_t n = strcspn(at, "/");
-
-	if (n == 0 || n > NAME_MAX)
-		return false;
-	memcpy(name, at, n);
-	name[n] = '\0';
-	at += n + strspn(at + n, "/");
-	memmove(w->rest, at, strlen(at) + 1);
-	return true;
 }
 
 static void walk_enter(struct walk *w, const char *name)
@@ -119,7 +105,7 @@ static int walk_hold(struct walk *w, char name[static NAME_MAX + 1])
 			return 0;
 		}
 		walk_enter(w, name);
-		if (!walk_next(w, next))
+		if (!path_next(w->rest, next))
 			return 0;
 		memcpy(name, next, sizeof(next));
 	}
@@ -214,7 +200,7 @@ int heldpath_hold(struct protect *p, const struct heldpath *what, struct error *
 	if (strlen(path) >= sizeof(w.rest))
 		return error_set(err, ENAMETOOLONG, "cannot protect %s", path);
 	strcpy(w.rest, path);
-	while (walk_next(&w, name))
+	while (path_next(w.rest, name))
 		if (walk_step(&w, name) < 0)
 			return -1;
 	return 0;

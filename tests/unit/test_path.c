@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -25,6 +26,26 @@ static void test_dir_of_each_kind_of_path(void **state)
 	}
 }
 
+static void test_components_one_by_one(void **state)
+{
+	char rest[2 * NAME_MAX] = "//a/./.b//c/", name[NAME_MAX + 1];
+	static const char *const each[] = { "a", ".", ".b", "c" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(each); i++) {
+		assert_true(path_next(rest, name));
+		assert_string_equal(name, each[i]);
+	}
+	assert_false(path_next(rest, name));
+	memset(rest, 'x', NAME_MAX);
+	rest[NAME_MAX] = '\0';
+	assert_true(path_next(rest, name));
+	assert_int_equal(strlen(name), NAME_MAX);
+	memset(rest, 'x', NAME_MAX + 1);
+	rest[NAME_MAX + 1] = '\0';
+	assert_false(path_next(rest, name));
+}
+
 static void test_may_tells_what_the_kernel_says(void **state)
 {
 	(void)state;
@@ -39,6 +60,7 @@ static void test_may_tells_what_the_kernel_says(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_dir_of_each_kind_of_path),
+					    cmocka_unit_test(test_components_one_by_one),
 					    cmocka_unit_test(test_may_tells_what_the_kernel_says) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
