@@ -19,7 +19,12 @@
  *
  * c-ares cannot cancel one question. A cancelled query leaves its lookup, which goes on and fills
  * the cache; a lookup that ran into its time-out forgets its questions. Both stay bounded
- * by ASKS_MAX.
+ * by RESOLVER_ASKS_MAX, and each question counts for who asked it until c-ares has ended it.
+ *
+ * Those who ask share these: who has as many out as could be asked besides waits, so that n who
+ * take all they get leave one part in n + 1, and somebody who has nothing out is always heard. A
+ * lookup waits in its share's queue; each answer lets the first of the next queue go. One that
+ * nobody waits for any more leaves the queue.
  *
  * The addresses carry no permission. Callers vet each one before they dial it, cached or not.
  */
@@ -45,7 +50,6 @@
 
 #define RESOLV_CONF   "/etc/resolv.conf"
 #define HOSTS_FILE    "/etc/hosts"
-#define ASKS_MAX      2048 /* questions out; ids have 16 bits, and guesses get easier with each */
 #define CACHE_NAMES   4096
 #define TABLE_BUCKETS 1024 /* a power of two */
 
@@ -60,6 +64,7 @@ TAILQ_HEAD(lookup_list, lookup);
  */
 struct resolver_query {
 	TAILQ_ENTRY(resolver_query) link;
+	struct lookup *lookup;
 	struct query_list *on;
 	resolver_cb *cb;
 	void *arg;
@@ -72,32 +77,64 @@ enum family { FAMILY_A, FAMILY_AAAA, NUM_FAMILIES };
 
 /**
  * struct half - one question of a lookup
- * @ask: NULL once it has been answered
+ * @question: NULL unless it is out
  */
 struct half {
 	struct lookup *lookup;
-	struct channel_ask *ask;
-	bool out;
+	struct question *question;
 };
 
 /**
+ * struct question - what c-ares has to answer
+ * @half: whose it is, or NULL when nobody is interested any more
+ */
+struct question {
+	TAILQ_ENTRY(question) link;
+	struct half *half;
+	struct resolver_share *share;
+	struct channel_ask *ask;
+};
+
+TAILQ_HEAD(question_list, question);
+
+/**
+ * struct resolver_share - one who asks
+ * @link: among those with a queue
+ * @waiting: its lookups that have not been asked
+ * @out: its questions
+ * @refs: those, the lookups of it that are not done, and the owner
+ */
+struct resolver_share {
+	TAILQ_ENTRY(resolver_share) link;
+	struct resolver *resolver;
+	struct lookup_list waiting;
+	size_t out, refs;
+};
+
+TAILQ_HEAD(share_list, resolver_share);
+
+/**
  * struct lookup - one name
+ * @share: whose questions its are, until it is done
  * @ready: stands on the resolver's ready list
+ * @waiting: stands in the queue of @share
  * @done: no more addresses will come; @status is the last word
  * @failed, @timed_out: a half failed for another reason than "no such name"
+ * @busy: it has waited in vain
  * @ttl: the smallest of the answers
  */
 struct lookup {
 	struct resolver *resolver;
 	LIST_ENTRY(lookup) chain;
 	TAILQ_ENTRY(lookup) all;
-	TAILQ_ENTRY(lookup) ready_link;
+	TAILQ_ENTRY(lookup) ready_link; /* also in the queue of a share */
+	struct resolver_share *share;
 	struct hostname name;
 	struct query_list queries;
 	struct half half[NUM_FAMILIES];
 	struct event *timer;
-	bool ready, done;
-	bool failed, timed_out;
+	bool ready, waiting, done;
+	bool failed, timed_out, busy;
 	enum resolver_status status;
 	uint32_t ttl;
 	size_t n;
@@ -109,18 +146,23 @@ LIST_HEAD(lookup_chain, lookup);
 /**
  * struct resolver - sources of addresses and the lookups that run
  * @timeout_ms: of a whole lookup
+ * @asks: how many questions may be out
  * @resolv_conf: where the servers are named; NULL when they came from the caller
  * @conf: identity of that file when @channel was opened
  * @old: the channel before it, whose last questions are still out, or NULL
  * @all: every lookup that has memory
  * @ready: those that have something to deliver, and @deliver is active
  * @running: by name, for joining
+ * @own: the share of those who have none; @nshares: of the others
+ * @queues: shares with lookups that wait; @wake is active when some of them may go
+ * @questions: that are out
  */
 struct resolver {
 	struct event_base *base;
 	struct channel *channel;
 	struct channel *old;
 	unsigned timeout_ms;
+	size_t asks;
 	char *resolv_conf;
 	struct stat conf;
 	struct hostsfile *hosts;
@@ -130,6 +172,11 @@ struct resolver {
 	struct lookup_list all;
 	struct lookup_list ready;
 	struct lookup_chain running[TABLE_BUCKETS];
+	struct resolver_share *own;
+	size_t nshares;
+	struct share_list queues;
+	struct event *wake;
+	struct question_list questions;
 };
 
 static_assert(RESOLVER_ADDRS_MAX == WIRE_ADDRS_MAX, "what one answer gives");
@@ -159,6 +206,92 @@ static void make_ready(struct lookup *l)
 	event_active(r->deliver, EV_TIMEOUT, 0);
 }
 
+/* ---- shares */
+
+static void share_drop(struct resolver_share *s)
+{
+	assert(s->refs > 0);
+	if (--s->refs == 0)
+		free(s);
+}
+
+static struct resolver_share *share_new(struct resolver *r)
+{
+	struct resolver_share *s = xcalloc(1, sizeof(*s));
+
+	s->resolver = r;
+	s->refs = 1;
+	TAILQ_INIT(&s->waiting);
+	return s;
+}
+
+struct resolver_share *resolver_share_new(struct resolver *r)
+{
+	r->nshares++;
+	return share_new(r);
+}
+
+void resolver_share_free(struct resolver_share *s)
+{
+	if (!s)
+		return;
+	s->resolver->nshares--;
+	share_drop(s);
+}
+
+/* Whether the questions of one more lookup may go out for @s now. */
+static bool may_ask(const struct resolver_share *s)
+{
+	const struct resolver *r = s->resolver;
+	size_t out = channel_pending(r->channel);
+	size_t room = out < r->asks ? r->asks - out : 0;
+
+	return room >= NUM_FAMILIES && (r->nshares <= 1 || s->out + NUM_FAMILIES <= room);
+}
+
+static void lookup_wait(struct lookup *l)
+{
+	struct resolver_share *s = l->share;
+
+	if (TAILQ_EMPTY(&s->waiting))
+		TAILQ_INSERT_TAIL(&s->resolver->queues, s, link);
+	TAILQ_INSERT_TAIL(&s->waiting, l, ready_link);
+	l->waiting = true;
+}
+
+static void lookup_unwait(struct lookup *l)
+{
+	struct resolver_share *s = l->share;
+
+	TAILQ_REMOVE(&s->waiting, l, ready_link);
+	if (TAILQ_EMPTY(&s->waiting))
+		TAILQ_REMOVE(&s->resolver->queues, s, link);
+	l->waiting = false;
+}
+
+static void share_take(struct lookup *l, struct resolver_share *s)
+{
+	s->refs++;
+	if (l->share)
+		share_drop(l->share);
+	l->share = s;
+}
+
+static void question_free(struct question *q)
+{
+	struct resolver_share *s = q->share;
+	struct resolver *r = s->resolver;
+
+	TAILQ_REMOVE(&r->questions, q, link);
+	s->out--;
+	share_drop(s);
+	free(q);
+	if (!TAILQ_EMPTY(&r->queues))
+		event_active(r->wake, EV_TIMEOUT, 0);
+}
+
+/* ---- what comes of a lookup */
+
 static void add_addr(struct lookup *l, const struct addr *a)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -179,6 +312,8 @@ static enum resolver_status outcome(const struct lookup *l)
 {
 	if (l->n)
 		return RESOLVER_DONE;
+	if (l->busy)
+		return RESOLVER_BUSY;
 	if (l->timed_out)
 		return RESOLVER_TIMEOUT;
 	return l->failed ? RESOLVER_FAILED : RESOLVER_NOTFOUND;
@@ -204,10 +339,12 @@ static void finish(struct lookup *l)
 	if (l->timer)
 		(void)evtimer_del(l->timer);
 	for (int i = 0; i < NUM_FAMILIES; i++) {
-		if (l->half[i].out)
-			channel_forget(l->half[i].ask);
-		l->half[i].out = false;
+		if (l->half[i].question)
+			l->half[i].question->half = NULL;
+		l->half[i].question = NULL;
 	}
+	share_drop(l->share);
+	l->share = NULL;
 	LIST_REMOVE(l, chain);
 	make_ready(l);
 }
@@ -218,6 +355,9 @@ static void timer_cb(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	l->busy = l->waiting;
+	if (l->waiting)
+		lookup_unwait(l);
 	l->timed_out = true;
 	remember(l);
 	finish(l);
@@ -239,13 +379,12 @@ static int take_answer(struct lookup *l, uint16_t type, const uint8_t *msg, size
 	return found.n ? ARES_SUCCESS : ARES_ENODATA;
 }
 
-static void answer_cb(void *arg, int status, const uint8_t *msg, size_t len)
+static void answered(struct half *h, int status, const uint8_t *msg, size_t len)
 {
-	struct half *h = arg;
 	struct lookup *l = h->lookup;
 	enum family f = h == &l->half[FAMILY_A] ? FAMILY_A : FAMILY_AAAA;
 
-	h->out = false;
+	h->question = NULL;
 	if (status == ARES_SUCCESS)
 		status = take_answer(l, f == FAMILY_A ? WIRE_A : WIRE_AAAA, msg, len);
 	if (status == ARES_ETIMEOUT)
@@ -255,7 +394,7 @@ static void answer_cb(void *arg, int status, const uint8_t *msg, size_t len)
 	log_debug("event=dns host=%s type=%s status=%s", l->name.s, f == FAMILY_A ? "A" : "AAAA",
 		  ares_strerror(status));
 
-	if (!l->half[FAMILY_A].out && !l->half[FAMILY_AAAA].out) {
+	if (!l->half[FAMILY_A].question && !l->half[FAMILY_AAAA].question) {
 		remember(l);
 		finish(l);
 	} else if (l->n) {
@@ -263,29 +402,95 @@ static void answer_cb(void *arg, int status, const uint8_t *msg, size_t len)
 	}
 }
 
+static void answer_cb(void *arg, int status, const uint8_t *msg, size_t len)
+{
+	struct question *q = arg;
+
+	if (q->half)
+		answered(q->half, status, msg, len);
+	question_free(q);
+}
+
+static void question_new(struct lookup *l, struct half *h)
+{
+	struct question *q = xcalloc(1, sizeof(*q));
+
+	q->half = h;
+	q->share = l->share;
+	q->share->refs++;
+	q->share->out++;
+	TAILQ_INSERT_TAIL(&l->resolver->questions, q, link);
+	h->lookup = l;
+	h->question = q;
+}
+
+static void start_timer(struct lookup *l)
+{
+	unsigned ms = l->resolver->timeout_ms;
+	struct timeval tv = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+	if (!l->timer)
+		l->timer = evtimer_new(l->resolver->base, timer_cb, l);
+	if (!l->timer || evtimer_add(l->timer, &tv))
+		die("out of memory");
+}
+
 /* Both halves count as out before the first is asked: it may be answered before it returns. */
 static void ask_servers(struct lookup *l)
 {
 	static const int type[NUM_FAMILIES] = { WIRE_A, WIRE_AAAA };
-	unsigned ms = l->resolver->timeout_ms;
-	struct timeval tv = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
 	struct channel *c = l->resolver->channel;
+	struct question *q[NUM_FAMILIES];
 
-	if (channel_pending(c) + NUM_FAMILIES > ASKS_MAX) {
-		l->failed = true;
-		finish(l);
-		return;
-	}
-	l->timer = evtimer_new(l->resolver->base, timer_cb, l);
-	if (!l->timer || evtimer_add(l->timer, &tv))
-		die("out of memory");
+	start_timer(l);
 	l->ttl = UINT32_MAX;
 	for (int i = 0; i < NUM_FAMILIES; i++) {
-		l->half[i].lookup = l;
-		l->half[i].out = true;
+		question_new(l, &l->half[i]);
+		q[i] = l->half[i].question;
 	}
 	for (int i = 0; i < NUM_FAMILIES; i++)
-		channel_ask(c, l->name.s, type[i], answer_cb, &l->half[i], &l->half[i].ask);
+		channel_ask(c, l->name.s, type[i], answer_cb, q[i], &q[i]->ask);
+}
+
+/* Behind those of its share that came first. */
+static void ask_or_wait(struct lookup *l)
+{
+	if (TAILQ_EMPTY(&l->share->waiting) && may_ask(l->share)) {
+		ask_servers(l);
+		return;
+	}
+	start_timer(l);
+	lookup_wait(l);
+}
+
+/* Some questions have ended: one lookup of each queue in turn, until no share may ask more. */
+static void wake_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct resolver *r = arg;
+	struct resolver_share *s, *next;
+	bool asked = true;
+
+	(void)fd;
+	(void)what;
+	while (asked) {
+		asked = false;
+		for (s = TAILQ_FIRST(&r->queues); s; s = next) {
+			struct lookup *l = TAILQ_FIRST(&s->waiting);
+
+			next = TAILQ_NEXT(s, link);
+			if (!may_ask(s))
+				continue;
+			lookup_unwait(l);
+			ask_servers(l);
+			asked = true;
+		}
+	}
+	/* Who was first comes last the next time. */
+	s = TAILQ_FIRST(&r->queues);
+	if (s) {
+		TAILQ_REMOVE(&r->queues, s, link);
+		TAILQ_INSERT_TAIL(&r->queues, s, link);
+	}
 }
 
 static void add_local(struct lookup *l)
@@ -323,15 +528,17 @@ static void lookup_run(struct lookup *l)
 		add_addrs(l, cached, n);
 		finish(l);
 	} else {
-		ask_servers(l);
+		ask_or_wait(l);
 	}
 }
 
-static struct lookup *lookup_new(struct resolver *r, const struct hostname *name)
+static struct lookup *lookup_new(struct resolver *r, struct resolver_share *share,
+				 const struct hostname *name)
 {
 	struct lookup *l = xcalloc(1, sizeof(*l));
 
 	l->resolver = r;
+	share_take(l, share);
 	l->name = *name;
 	TAILQ_INIT(&l->queries);
 	TAILQ_INSERT_TAIL(&r->all, l, all);
@@ -449,39 +656,59 @@ static void follow_resolv_conf(struct resolver *r)
 	cache_clear(r->cache);
 }
 
-struct resolver_query *resolver_start(struct resolver *r, const struct hostname *name,
-				      resolver_cb *cb, void *arg)
+/* Somebody else's lookup: where that one has to wait and @s has not, it becomes the lookup of @s. */
+static void join(struct lookup *l, struct resolver_share *s)
+{
+	if (l->n)
+		make_ready(l);
+	if (!l->waiting || l->share == s || !TAILQ_EMPTY(&s->waiting) || !may_ask(s))
+		return;
+	lookup_unwait(l);
+	share_take(l, s);
+	ask_servers(l);
+}
+
+struct resolver_query *resolver_start(struct resolver *r, struct resolver_share *share,
+				      const struct hostname *name, resolver_cb *cb, void *arg)
 {
 	struct resolver_query *q = xcalloc(1, sizeof(*q));
 	struct lookup *l = find_running(r, name);
 
 	q->cb = cb;
 	q->arg = arg;
-	if (l) {
-		move_to(&l->queries, q);
-		if (l->n)
-			make_ready(l);
-		return q;
-	}
-	follow_resolv_conf(r);
-	l = lookup_new(r, name);
-	move_to(&l->queries, q);
-	lookup_run(l);
+	if (!share)
+		share = r->own;
+	if (!l)
+		follow_resolv_conf(r);
+	q->lookup = l ? l : lookup_new(r, share, name);
+	move_to(&q->lookup->queries, q);
+	if (l)
+		join(l, share);
+	else
+		lookup_run(q->lookup);
 	return q;
 }
 
 struct channel *resolver_channel(struct resolver *r)
 {
 	follow_resolv_conf(r);
-	return channel_pending(r->channel) < ASKS_MAX ? r->channel : NULL;
+	return channel_pending(r->channel) < r->asks / 2 ? r->channel : NULL;
 }
 
 void resolver_cancel(struct resolver_query *q)
 {
+	struct lookup *l = q->lookup;
+
 	if (q->calling)
 		return;
 	TAILQ_REMOVE(q->on, q, link);
 	free(q);
+	if (!l->waiting || !TAILQ_EMPTY(&l->queries))
+		return;
+	lookup_unwait(l); /* nobody wants it any more, and nobody has been asked */
+	share_drop(l->share);
+	LIST_REMOVE(l, chain);
+	lookup_free(l);
 }
 
 struct resolver *resolver_new(struct event_base *base, const struct resolver_config *cfg,
@@ -493,14 +720,19 @@ struct resolver *resolver_new(struct event_base *base, const struct resolver_con
 	if (!cfg || !cfg->servers)
 		r->resolv_conf = xstrdup(cfg && cfg->resolv_conf ? cfg->resolv_conf : RESOLV_CONF);
 	r->timeout_ms = cfg && cfg->timeout_ms ? cfg->timeout_ms : RESOLVER_TIMEOUT_MS;
+	r->asks = cfg && cfg->asks ? cfg->asks : RESOLVER_ASKS_MAX;
 	r->key = hash_key_random();
 	TAILQ_INIT(&r->all);
 	TAILQ_INIT(&r->ready);
+	TAILQ_INIT(&r->queues);
+	TAILQ_INIT(&r->questions);
+	r->own = share_new(r);
 	for (size_t i = 0; i < TABLE_BUCKETS; i++)
 		LIST_INIT(&r->running[i]);
 	r->cache = cache_new(CACHE_NAMES);
 	r->deliver = event_new(base, -1, 0, deliver_cb, r);
-	if (!r->deliver)
+	r->wake = event_new(base, -1, 0, wake_cb, r);
+	if (!r->deliver || !r->wake)
 		die("out of memory");
 	r->hosts = hostsfile_open(cfg && cfg->hosts_file ? cfg->hosts_file : HOSTS_FILE, err);
 	if (!r->hosts) {
@@ -520,6 +752,7 @@ struct resolver *resolver_new(struct event_base *base, const struct resolver_con
 void resolver_free(struct resolver *r)
 {
 	struct resolver_query *q;
+	struct question *out;
 	struct lookup *l;
 
 	if (!r)
@@ -527,10 +760,18 @@ void resolver_free(struct resolver *r)
 	channel_free(r->channel);
 	channel_free(r->old);
 	while ((l = TAILQ_FIRST(&r->all))) {
+		if (l->waiting)
+			lookup_unwait(l);
 		while ((q = TAILQ_FIRST(&l->queries)))
 			resolver_cancel(q);
+		if (l->share)
+			share_drop(l->share);
 		lookup_free(l);
 	}
+	while ((out = TAILQ_FIRST(&r->questions)))
+		question_free(out);
+	share_drop(r->own);
+	event_free(r->wake);
 	event_free(r->deliver);
 	cache_free(r->cache);
 	hostsfile_close(r->hosts);

@@ -20,7 +20,8 @@ struct resolver;
 struct resolver_query;
 
 #define RESOLVER_TIMEOUT_MS (10 * 1000) /* a whole lookup, all tries */
-#define RESOLVER_ADDRS_MAX  64		/* addresses taken from one answer */
+#define RESOLVER_ASKS_MAX   2048 /* questions out; ids have 16 bits: guesses get easier with each */
+#define RESOLVER_ADDRS_MAX  64	 /* addresses taken from one answer */
 
 /** enum resolver_status - how a lookup ended */
 enum resolver_status {
@@ -29,6 +30,7 @@ enum resolver_status {
 	RESOLVER_NOTFOUND, /* last call: the name has no address (NXDOMAIN, NODATA) */
 	RESOLVER_FAILED,   /* last call: SERVFAIL, refused, malformed */
 	RESOLVER_TIMEOUT,  /* last call: no server answered in time */
+	RESOLVER_BUSY,	   /* last call: too many lookups before it, nobody has been asked */
 };
 
 /**
@@ -36,7 +38,7 @@ enum resolver_status {
  * @status: RESOLVER_MORE promises another call; anything else is the last one
  * @addrs, @n: valid during the call only
  *
- * The statuses NOTFOUND, FAILED and TIMEOUT are reported only when the query gave no address at
+ * The statuses NOTFOUND, FAILED, TIMEOUT and BUSY are reported only when the query gave no address at
  * all: a good A with a failing AAAA ends in RESOLVER_DONE.
  */
 typedef void resolver_cb(void *arg, enum resolver_status status, const struct addr *addrs,
@@ -49,12 +51,14 @@ typedef void resolver_cb(void *arg, enum resolver_status status, const struct ad
  * @hosts_file: normally NULL for /etc/hosts; tests name another
  * @resolv_conf: normally NULL for /etc/resolv.conf; followed when it changes
  * @timeout_ms: normally 0 for RESOLVER_TIMEOUT_MS; tests are less patient
+ * @asks: normally 0 for RESOLVER_ASKS_MAX; tests need fewer
  */
 struct resolver_config {
 	const char *const *servers;
 	const char *hosts_file;
 	const char *resolv_conf;
 	unsigned timeout_ms;
+	size_t asks;
 };
 
 /** resolver_new() - NULL with @err on failure. Free with resolver_free(). */
@@ -73,15 +77,29 @@ void resolver_free(struct resolver *r);
 size_t resolver_known(struct resolver *r, const struct hostname *name, struct addr *out,
 		      size_t max);
 
+struct resolver_share;
+
+/**
+ * resolver_share_new() - one of those who look names up, and must leave others their part
+ *
+ * A share may have as many questions out as could be asked besides; one that is alone, all of them.
+ * What is more waits for an answer to another, and for RESOLVER_TIMEOUT_MS at most.
+ */
+struct resolver_share *resolver_share_new(struct resolver *r);
+
+/** resolver_share_free() - its lookups end by themselves, later; before the resolver. NULL is allowed. */
+void resolver_share_free(struct resolver_share *s);
+
 /**
  * resolver_start() - look a name up
+ * @share: who asks; NULL for the resolver's own
  *
  * Never calls back before it returns, not for cached or /etc/hosts answers either.
  *
  * Return: the query, owned by the resolver, valid until the last callback or resolver_cancel().
  */
-struct resolver_query *resolver_start(struct resolver *r, const struct hostname *name,
-				      resolver_cb *cb, void *arg);
+struct resolver_query *resolver_start(struct resolver *r, struct resolver_share *share,
+				      const struct hostname *name, resolver_cb *cb, void *arg);
 
 struct channel;
 
@@ -89,7 +107,7 @@ struct channel;
  * resolver_channel() - the servers of the moment, for questions that are not about addresses
  *
  * For use at once: a change of /etc/resolv.conf replaces it, and keeps it only while questions are
- * out. Return: NULL when as many questions are out as may be.
+ * out. Return: NULL when half as many questions are out as may be: the rest is kept for addresses.
  */
 struct channel *resolver_channel(struct resolver *r);
 

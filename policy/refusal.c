@@ -113,6 +113,8 @@ static const char *failure(const struct decision *d)
 	if (d->code == CODE_STRICT && d->keeper)
 		return d->keeper->managed ? "not on the managed allow list"
 					  : "not on the allow list, and --locked asks nobody";
+	if (d->code == CODE_LIMIT && d->error == EBUSY)
+		return "too many names are being looked up at once";
 	if (d->code != CODE_CONNECT_FAILED)
 		return phrase[d->code].text;
 	switch (d->error) {

@@ -312,7 +312,8 @@ void parent_start(struct parent *p)
 	if (target_is_literal(at))
 		dial(p, &at->addr, 1, false);
 	else
-		p->query = resolver_start(p->plan.resolver, &at->host, resolved, p);
+		p->query =
+			resolver_start(p->plan.resolver, p->plan.lookups, &at->host, resolved, p);
 }
 
 void parent_free(struct parent *p)

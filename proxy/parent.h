@@ -15,6 +15,7 @@
 struct event_base;
 struct parent;
 struct resolver;
+struct resolver_share;
 struct tls;
 struct tls_trust;
 
@@ -29,6 +30,7 @@ typedef void parent_cb(void *arg, int fd, struct tls *tls, enum code code, int e
 
 /**
  * struct parent_plan
+ * @lookups: of the session, or NULL
  * @up: copied, since a reload may replace it
  * @target: must outlive the attempt
  * @trust: for a parent that speaks TLS; the attempt becomes one of its owners
@@ -38,6 +40,7 @@ typedef void parent_cb(void *arg, int fd, struct tls *tls, enum code code, int e
 struct parent_plan {
 	struct event_base *base;
 	struct resolver *resolver;
+	struct resolver_share *lookups;
 	const struct upstream *up;
 	struct tls_trust *trust;
 	const struct target *target;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/xalloc.h"
+#include "dns/resolver.h"
 #include "proxy/conn.h"
 #include "proxy/listener.h"
 #include "proxy/session.h"
@@ -25,6 +26,7 @@ static void sweep(struct proxy *p)
 	while ((s = LIST_FIRST(&p->dead_sessions))) {
 		LIST_REMOVE(s, link);
 		listener_free_all(s);
+		resolver_share_free(s->lookups);
 		free(s);
 	}
 }
@@ -177,6 +179,8 @@ struct session *proxy_session(struct proxy *p, const struct session_config *cfg)
 
 	s->proxy = p;
 	s->cfg = *cfg;
+	if (p->resolver) /* tests do without */
+		s->lookups = resolver_share_new(p->resolver);
 	LIST_INIT(&s->conns);
 	LIST_INIT(&s->listeners);
 	LIST_INSERT_HEAD(&p->sessions, s, link);

@@ -287,6 +287,14 @@ static void add(struct conn *c, const struct addr *v, size_t n, bool more)
 
 /* ---- addresses */
 
+/* No question has been asked, so that nothing is known of the name. */
+static void too_many_lookups(struct conn *c)
+{
+	const struct decision d = { .verdict = VERDICT_DENY, .code = CODE_LIMIT, .error = EBUSY };
+
+	conn_refuse(c, &d);
+}
+
 static void resolved(void *arg, enum resolver_status status, const struct addr *v, size_t n)
 {
 	struct conn *c = arg;
@@ -305,6 +313,8 @@ static void resolved(void *arg, enum resolver_status status, const struct addr *
 	}
 	if (ngood || (c->dial && !more))
 		add(c, good, ngood, more);
+	else if (status == RESOLVER_BUSY)
+		too_many_lookups(c);
 	else if (!more)
 		no_address(c);
 	conn_run(c);
@@ -331,6 +341,7 @@ static void dial_parent(struct conn *c, const struct upstream *up)
 	const struct parent_plan plan = {
 		.base = c->session->proxy->base,
 		.resolver = c->session->proxy->resolver,
+		.lookups = c->session->lookups,
 		.up = up,
 		.trust = upstreams_trust(c->session->cfg.upstream),
 		.target = &c->target,
@@ -403,8 +414,8 @@ void route_dial(struct conn *c)
 	if (up)
 		dial_parent(c, up);
 	else if (!target_is_literal(&c->target))
-		c->query =
-			resolver_start(c->session->proxy->resolver, &c->target.host, resolved, c);
+		c->query = resolver_start(c->session->proxy->resolver, c->session->lookups,
+					  &c->target.host, resolved, c);
 	else if (vet(c, &c->target.addr, &d))
 		add(c, &c->target.addr, 1, false);
 	else

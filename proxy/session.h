@@ -60,12 +60,14 @@ struct proxy {
 
 /**
  * struct session
+ * @lookups: its part of what the resolver may ask
  * @conns: open client connections, @nconns of them
  */
 struct session {
 	LIST_ENTRY(session) link;
 	struct proxy *proxy;
 	struct session_config cfg;
+	struct resolver_share *lookups;
 	struct conn_list conns;
 	struct listener_list listeners;
 	size_t nconns;

@@ -191,6 +191,19 @@ static void test_format_says_why_a_connection_failed(void **state)
 	}
 }
 
+/* Among limits, this one is nobody's list's. */
+static void test_format_says_which_limit(void **state)
+{
+	const struct decision d = { .verdict = VERDICT_DENY, .code = CODE_LIMIT, .error = EBUSY };
+	char out[REFUSAL_MAX];
+	struct target t = { .via = VIA_CONNECT };
+
+	(void)state;
+	assert_int_equal(target_parse_authority("h.example:80", 12, 443, &t), TARGET_OK);
+	assert_string_equal(refusal_format(&t, &d, out),
+			    "refused h.example:80 (too many names are being looked up at once)");
+}
+
 /* An option that --locked rejects, or that a managed file overrules, is no remedy. */
 static void test_format_names_who_can_allow(void **state)
 {
@@ -560,6 +573,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_format_says_why_a_connection_failed),
+		cmocka_unit_test(test_format_says_which_limit),
 		cmocka_unit_test(test_format_every_code),
 		cmocka_unit_test(test_what_is_advised_works),
 		cmocka_unit_test(test_format_names_every_option),

@@ -70,7 +70,7 @@ static void write_hosts(struct world *w, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
-static int setup_with(void **state, unsigned timeout_ms)
+static int setup_with(void **state, unsigned timeout_ms, size_t asks)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	const char *servers[] = { NULL, NULL };
@@ -88,6 +88,7 @@ static int setup_with(void **state, unsigned timeout_ms)
 	servers[0] = w->dns.server;
 	cfg.hosts_file = w->hosts;
 	cfg.timeout_ms = timeout_ms;
+	cfg.asks = asks;
 	w->resolver = resolver_new(w->base, &cfg, &err);
 	assert_non_null(w->resolver);
 	*state = w;
@@ -96,13 +97,24 @@ static int setup_with(void **state, unsigned timeout_ms)
 
 static int setup(void **state)
 {
-	return setup_with(state, 0);
+	return setup_with(state, 0, 0);
 }
 
 /* For servers that never answer. */
 static int setup_impatient(void **state)
 {
-	return setup_with(state, 500);
+	return setup_with(state, 500, 0);
+}
+
+/* Eight lookups fill it. */
+static int setup_few(void **state)
+{
+	return setup_with(state, 0, 16);
+}
+
+static int setup_few_impatient(void **state)
+{
+	return setup_with(state, 500, 16);
 }
 
 static int teardown(void **state)
@@ -140,15 +152,21 @@ static void on_result(void *arg, enum resolver_status status, const struct addr 
 		event_base_loopbreak(res->world->base);
 }
 
-static void start(struct world *w, struct result *res, const char *name)
+static void start_for(struct world *w, struct resolver_share *share, struct result *res,
+		      const char *name)
 {
 	struct hostname h = host(name);
 
 	memset(res, 0, sizeof(*res));
 	res->world = w;
 	res->stop = true;
-	res->query = resolver_start(w->resolver, &h, on_result, res);
+	res->query = resolver_start(w->resolver, share, &h, on_result, res);
 	assert_int_equal(res->calls, 0); /* never before it returns */
+}
+
+static void start(struct world *w, struct result *res, const char *name)
+{
+	start_for(w, NULL, res, name);
 }
 
 /* A bound, so that a lost callback fails the test instead of hanging it. */
@@ -801,7 +819,7 @@ static void test_start_tells_a_late_joiner_everything(void **state)
 	struct result late = { .world = w };
 
 	w->next = a_then_silence;
-	(void)resolver_start(w->resolver, &h, on_join, &late);
+	(void)resolver_start(w->resolver, NULL, &h, on_join, &late);
 	run(w);
 	assert_int_equal(late.last_calls, 1);
 	assert_int_equal(late.more, 1);
@@ -901,27 +919,128 @@ static void test_free_with_running_queries_is_silent(void **state)
 	assert_non_null(w->resolver);
 }
 
+/* Silent about n0.example and the like. */
+static void silent_for_n(void *arg, const struct fakedns_question *q, struct fakedns_msg *out)
+{
+	if (q->name[0] == 'n')
+		silent(arg, q, out);
+	else
+		both(arg, q, out);
+}
+
+static void start_many(struct world *w, struct resolver_share *share, struct result *res, size_t n,
+		       const char *word)
+{
+	char name[32];
+
+	for (size_t i = 0; i < n; i++) {
+		(void)snprintf(name, sizeof(name), "%s%zu.example", word, i);
+		start_for(w, share, &res[i], name);
+		res[i].stop = false;
+	}
+}
+
+static size_t ended(const struct result *res, size_t n, enum resolver_status status)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < n; i++)
+		found += res[i].last_calls == 1 && res[i].status == status;
+	return found;
+}
+
+static void run_until(struct world *w, const unsigned *count, unsigned want)
+{
+	while (*count < want)
+		(void)event_base_loop(w->base, EVLOOP_ONCE);
+}
+
+/* Alone it may ask all there is; what waits in vain is told so, by a word of its own. */
 static void test_start_bounds_questions(void **state)
 {
 	struct world *w = *state;
-	struct result *res = calloc(1100, sizeof(*res));
-	size_t failed = 0;
-	char name[32];
+	struct resolver_share *share = resolver_share_new(w->resolver);
+	struct result res[20];
 
-	assert_non_null(res);
 	w->next = silent;
-	for (int i = 0; i < 1100; i++) {
-		(void)snprintf(name, sizeof(name), "n%d.example", i);
-		start(w, &res[i], name);
-		res[i].stop = false;
+	start_many(w, share, res, 20, "n");
+	run_until(w, &w->dns.questions, 16);
+	assert_int_equal(ended(res, 20, RESOLVER_BUSY), 0);
+	while (ended(res, 20, RESOLVER_BUSY) + ended(res, 20, RESOLVER_TIMEOUT) < 20)
+		(void)event_base_loop(w->base, EVLOOP_ONCE);
+	assert_int_equal(ended(res, 20, RESOLVER_BUSY), 12);
+	assert_int_equal(ended(res, 8, RESOLVER_TIMEOUT), 8); /* in the order of asking */
+	assert_int_equal(w->dns.questions, 16);
+	resolver_share_free(share);
+}
+
+/* What waits is asked as soon as others have been answered. */
+static void test_start_waits_its_turn(void **state)
+{
+	struct world *w = *state;
+	struct resolver_share *a = resolver_share_new(w->resolver);
+	struct resolver_share *b = resolver_share_new(w->resolver);
+	struct result res[2][30];
+
+	w->next = both;
+	start_many(w, a, res[0], 30, "a");
+	start_many(w, b, res[1], 30, "b");
+	while (ended(res[0], 30, RESOLVER_DONE) + ended(res[1], 30, RESOLVER_DONE) < 60)
+		(void)event_base_loop(w->base, EVLOOP_ONCE);
+	assert_int_equal(w->dns.questions, 120);
+	resolver_share_free(a);
+	resolver_share_free(b);
+}
+
+/* Two that take all they get from a silent server, and a third that is answered nevertheless. */
+static void test_shares_leave_room(void **state)
+{
+	struct world *w = *state;
+	struct resolver_share *a = resolver_share_new(w->resolver);
+	struct resolver_share *b = resolver_share_new(w->resolver);
+	struct resolver_share *c = resolver_share_new(w->resolver);
+	struct result many[2][20], res;
+
+	w->next = silent_for_n;
+	start_many(w, a, many[0], 20, "na");
+	start_many(w, b, many[1], 20, "nb");
+	run_until(w, &w->dns.questions, 8 + 4);
+	for (int i = 0; i < 10; i++) {
+		(void)event_base_loop(w->base, EVLOOP_NONBLOCK);
+		assert_int_equal(w->dns.questions, 12);
 	}
-	(void)event_base_loop(w->base, EVLOOP_NONBLOCK);
-	for (int i = 0; i < 1100; i++)
-		failed += res[i].last_calls == 1 && res[i].status == RESOLVER_FAILED;
-	assert_int_equal(failed, 1100 - 1024);
-	resolver_free(w->resolver); /* the rest is waiting in vain */
-	w->resolver = NULL;
-	free(res);
+	start_for(w, c, &res, "good.example");
+	run(w);
+	assert_int_equal(res.status, RESOLVER_DONE);
+	assert_int_equal(w->dns.questions, 14);
+	/* also for a name that waits in another's queue */
+	w->next = both;
+	start_for(w, c, &res, "na19.example");
+	run(w);
+	assert_int_equal(res.status, RESOLVER_DONE);
+	assert_int_equal(ended(&many[0][19], 1, RESOLVER_DONE), 1);
+	resolver_share_free(a);
+	resolver_share_free(b);
+	resolver_share_free(c);
+}
+
+/* The name of a client that has gone is not asked for, and what comes behind it is. */
+static void test_cancel_leaves_the_queue(void **state)
+{
+	struct world *w = *state;
+	struct resolver_share *share = resolver_share_new(w->resolver);
+	struct result res[11];
+
+	w->next = silent;
+	start_many(w, share, res, 10, "n");
+	resolver_cancel(res[8].query);
+	resolver_cancel(res[9].query);
+	run_until(w, &w->dns.questions, 16);
+	start_for(w, share, &res[9], "n9.example"); /* anew */
+	resolver_share_free(share);
+	run(w);
+	assert_int_equal(res[9].status, RESOLVER_BUSY);
+	assert_int_equal(res[8].calls, 0);
 }
 
 static void test_new_refuses_bad_servers(void **state)
@@ -1087,8 +1206,9 @@ static void poison_environment(char *path)
 	(void)setenv("RES_OPTIONS", "ndots:15 rotate retrans:1 retry:1", 1);
 }
 
-#define T(f)	       cmocka_unit_test_setup_teardown(f, setup, teardown)
-#define T_IMPATIENT(f) cmocka_unit_test_setup_teardown(f, setup_impatient, teardown)
+#define T(f)		cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T_IMPATIENT(f)	cmocka_unit_test_setup_teardown(f, setup_impatient, teardown)
+#define T_FEW(f, setup) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
@@ -1127,7 +1247,10 @@ int main(void)
 		T(test_cancel_from_within_the_last_callback),
 		T(test_cancelled_lookup_still_fills_the_cache),
 		T(test_free_with_running_queries_is_silent),
-		T(test_start_bounds_questions),
+		T_FEW(test_start_bounds_questions, setup_few_impatient),
+		T_FEW(test_start_waits_its_turn, setup_few),
+		T_FEW(test_shares_leave_room, setup_few),
+		T_FEW(test_cancel_leaves_the_queue, setup_few_impatient),
 		T(test_new_refuses_bad_servers),
 		T(test_new_fails_on_unreadable_hosts_file),
 		cmocka_unit_test(test_new_takes_only_servers_from_resolv_conf),
