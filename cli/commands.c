@@ -105,7 +105,7 @@ int command_options(struct run_options *o, const char *name, int argc, char **ar
 	return usage(&err);
 }
 
-int command_run(const char *name, int (*run)(const struct run_options *o), int argc, char **argv)
+int command_plain(const char *name, int (*run)(const struct run_options *o), int argc, char **argv)
 {
 	struct run_options o;
 	int status;

@@ -89,11 +89,11 @@ const struct command *command_find(const char *name);
 int command_options(struct run_options *o, const char *name, int argc, char **argv);
 
 /**
- * command_run() - the whole of a command that only reads its options
+ * command_plain() - the whole of a command that only reads its options
  * @run: what it does; its exit status
  * Return: the exit status.
  */
-int command_run(const char *name, int (*run)(const struct run_options *o), int argc, char **argv);
+int command_plain(const char *name, int (*run)(const struct run_options *o), int argc, char **argv);
 
 /** command_help() - `help COMMAND`: usage, sentence and options. */
 void command_help(FILE *out, const struct command *c);

@@ -273,5 +273,5 @@ static int doctor(const struct run_options *o)
 
 int doctor_main(int argc, char **argv)
 {
-	return command_run("doctor", doctor, argc, argv);
+	return command_plain("doctor", doctor, argc, argv);
 }

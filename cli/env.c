@@ -68,5 +68,5 @@ static int show(const struct run_options *o)
 
 int env_main(int argc, char **argv)
 {
-	return command_run("env", show, argc, argv);
+	return command_plain("env", show, argc, argv);
 }

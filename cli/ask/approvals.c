@@ -444,5 +444,5 @@ static int approvals(const struct run_options *o)
 
 int approvals_main(int argc, char **argv)
 {
-	return command_run("approvals", approvals, argc, argv);
+	return command_plain("approvals", approvals, argc, argv);
 }

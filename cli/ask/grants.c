@@ -127,5 +127,5 @@ static int grants(const struct run_options *o)
 
 int grants_main(int argc, char **argv)
 {
-	return command_run("grants", grants, argc, argv);
+	return command_plain("grants", grants, argc, argv);
 }

@@ -374,5 +374,5 @@ static int top(const struct run_options *o)
 
 int top_main(int argc, char **argv)
 {
-	return command_run("top", top, argc, argv);
+	return command_plain("top", top, argc, argv);
 }
