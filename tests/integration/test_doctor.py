@@ -144,6 +144,8 @@ class Doctor(WorldCase):
                 with self.subTest(call, error=error):
                     rules = ["%s=%s" % (call, error)]
                     done, ran = self.launch(rules, command=["sh", "-c", whole + self.canary(None)])
+                    if "AddressSanitizer getrlimit() failed" in done.stderr:
+                        continue  # a build with it ends before main()
                     if done.returncode == 125:
                         self.assertFalse(ran)
                         self.assertRegex(done.stderr, "^sbx-net: ")

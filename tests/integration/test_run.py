@@ -522,7 +522,8 @@ class NothingOutlives(WorldCase):
                 mark = "sleep 4714.%d" % os.getpid()
                 script = "setsid %s & echo up; exec %s" % (mark, mark)
                 proc = self.w.popen(self.w.sbx_argv(["-a", "good.example"], ["sh", "-c", script]),
-                                    uid=uid, stdout=subprocess.PIPE)
+                                    uid=uid, stdout=subprocess.PIPE,
+                                    env=dict(self.w.env(uid), ASAN_OPTIONS="handle_segv=0"))
                 self.assertEqual(proc.stdout.readline(), b"up\n")
                 self.assertNotEqual(self.w.processes_with(mark), {})
                 proc.send_signal(sig)
