@@ -13,8 +13,13 @@
 #include "proxy/audit.h"
 
 static const char *const list_name[] = {
-	[LIST_ALLOW] = "allow",	    [LIST_DENY] = "deny",     [LIST_ONLY] = "only",
-	[LIST_PRIVATE] = "private", [LIST_WITHIN] = "within", [LIST_SESSION] = "session",
+	[LIST_ALLOW] = "allow",
+	[LIST_DENY] = "deny",
+	[LIST_ONLY] = "only",
+	[LIST_PRIVATE] = "private",
+	[LIST_WITHIN] = "within",
+	[LIST_SESSION] = "session",
+	[LIST_SESSION_DENY] = "session-deny",
 };
 
 static const char *const fs_name[] = {

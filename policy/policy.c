@@ -11,7 +11,7 @@
 #include "policy/recordtype.h"
 #include "policy/ruleset.h"
 
-#define NUM_LISTS (LIST_SESSION + 1)
+#define NUM_LISTS (LIST_SESSION_DENY + 1)
 
 /* A block wider than these names nobody's network; it opens public addresses only. */
 #define V4_BITS_MIN 8 /* 10.0.0.0/8, 127.0.0.0/8 */
@@ -83,6 +83,21 @@ struct policy *policy_new(void)
 		p->list[i] = ruleset_new();
 	p->unknown = VERDICT_DENY;
 	p->sni_check = SNI_NAME;
+	return p;
+}
+
+struct policy *policy_share(const struct policy *base)
+{
+	struct policy *p = xcalloc(1, sizeof(*p));
+
+	*p = *base;
+	for (size_t i = 0; i < NUM_LISTS; i++) {
+		bool own = i == LIST_SESSION || i == LIST_SESSION_DENY;
+
+		p->list[i] = own ? ruleset_new() : ruleset_ref(base->list[i]);
+	}
+	if (base->keeper.file)
+		p->keeper.file = xstrdup(base->keeper.file);
 	return p;
 }
 
@@ -347,19 +362,27 @@ static enum code never(const struct policy *p, const struct target *t)
 static const struct rule *denied_addr(const struct policy *p, const struct addr *a, uint16_t port,
 				      const struct ruleset_query *q)
 {
-	const struct rule *r = ruleset_find_addr(p->list[LIST_DENY], a, port, q);
+	static const enum list list[] = { LIST_DENY, LIST_SESSION_DENY };
+	const struct rule *r = NULL;
 	struct addr v4;
 
-	if (!r && addr_unwrap(a, &v4))
-		r = ruleset_find_addr(p->list[LIST_DENY], &v4, port, q);
+	for (size_t i = 0; !r && i < ARRAY_SIZE(list); i++) {
+		r = ruleset_find_addr(p->list[list[i]], a, port, q);
+		if (!r && addr_unwrap(a, &v4))
+			r = ruleset_find_addr(p->list[list[i]], &v4, port, q);
+	}
 	return r;
 }
 
 static const struct rule *denied(const struct policy *p, const struct target *t)
 {
+	const struct rule *r;
+
 	if (target_is_literal(t))
 		return denied_addr(p, &t->addr, t->port, &deny_query);
-	return ruleset_find_name(p->list[LIST_DENY], &t->host, t->port, &deny_query);
+	r = ruleset_find_name(p->list[LIST_DENY], &t->host, t->port, &deny_query);
+	return r ? r
+		 : ruleset_find_name(p->list[LIST_SESSION_DENY], &t->host, t->port, &deny_query);
 }
 
 /* Bounds narrow what the other lists say; what they open, those must open too. */

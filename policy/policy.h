@@ -137,13 +137,23 @@ enum list {
 	LIST_ONLY, /* the run's own: not empty, it allows in the place of LIST_ALLOW (code "only") */
 	LIST_PRIVATE, /* --allow-private: names that may lead to private addresses */
 	LIST_WITHIN, /* bounds: not empty, it refuses (code "only") what is not on it, and adds nothing */
-	LIST_SESSION, /* bounds once more, of one session of serve: both have to hold */
+	LIST_SESSION,	   /* bounds once more, of one session of serve: both have to hold */
+	LIST_SESSION_DENY, /* such a session's own deny entries */
 };
 
 struct policy;
 
 /** policy_new() - an empty policy: nothing is allowed. Free with policy_free(). */
 struct policy *policy_new(void);
+
+/**
+ * policy_share() - a policy that says the same, with lists of its own for LIST_SESSION and
+ * LIST_SESSION_DENY, which are empty
+ *
+ * The other lists are those of @base, which nothing may be added to any more; they live as long as
+ * the last policy that has them. Free with policy_free().
+ */
+struct policy *policy_share(const struct policy *base);
 
 /** policy_free() - NULL is allowed. */
 void policy_free(struct policy *p);

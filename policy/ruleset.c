@@ -63,6 +63,7 @@ struct duplicate {
 };
 
 struct ruleset {
+	unsigned owners; /* besides the first */
 	struct hash_key key;
 	struct arena arena;
 	struct entry *entry;
@@ -96,9 +97,15 @@ struct ruleset *ruleset_new(void)
 	return rs;
 }
 
+struct ruleset *ruleset_ref(struct ruleset *rs)
+{
+	rs->owners++;
+	return rs;
+}
+
 void ruleset_free(struct ruleset *rs)
 {
-	if (!rs)
+	if (!rs || rs->owners-- > 0)
 		return;
 	arena_clear(&rs->arena);
 	rulecache_free(rs->reported);
@@ -387,6 +394,7 @@ int ruleset_add(struct ruleset *rs, const struct pattern *pattern, const struct 
 	uint64_t hash;
 	size_t length;
 
+	assert(rs->owners == 0);
 	if (pattern->cidr.addr.family != AF_UNSPEC)
 		key = addr_key(&pattern->cidr, buf);
 	if (intern_ports(rs, pattern, &ports, err))

@@ -51,7 +51,10 @@ struct ruleset_query {
 /** ruleset_new() - an empty list. Free with ruleset_free(). */
 struct ruleset *ruleset_new(void);
 
-/** ruleset_free() - NULL is allowed. */
+/** ruleset_ref() - one more owner, who calls ruleset_free() too; nothing is added from then on. */
+struct ruleset *ruleset_ref(struct ruleset *rs);
+
+/** ruleset_free() - gone with its last owner; NULL is allowed. */
 void ruleset_free(struct ruleset *rs);
 
 /**

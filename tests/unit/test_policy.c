@@ -995,6 +995,71 @@ static void test_bounds_hold_together(void **state)
 	policy_free(p);
 }
 
+/* A session's own deny entries and bounds are on top of what all have; nobody else has them. */
+static void test_share_adds_bounds_only(void **state)
+{
+	static const struct {
+		const char *target;
+		enum verdict base, shared;
+		enum code code;
+	} row[] = {
+		{ "a.example.com:443", VERDICT_ALLOW, VERDICT_ALLOW, CODE_OK },
+		{ "b.example.com:443", VERDICT_ALLOW, VERDICT_DENY, CODE_DENIED },
+		{ "c.example.com:443", VERDICT_ALLOW, VERDICT_DENY, CODE_ONLY },
+		{ "d.example.com:443", VERDICT_DENY, VERDICT_DENY, CODE_DENIED },
+		{ "198.51.100.7:443", VERDICT_ALLOW, VERDICT_DENY, CODE_DENIED },
+		{ "elsewhere.example:443", VERDICT_DENY, VERDICT_DENY, CODE_ONLY },
+	};
+	const struct lists lists = { .allow = { "*.example.com", "198.51.100.0/24" },
+				     .deny = { "d.example.com" } };
+	struct policy *base = make(&lists), *p = policy_share(base), *other = policy_share(base);
+	struct decision d;
+
+	(void)state;
+	add_all(p, LIST_SESSION_DENY,
+		(const char *const[ENTRIES_MAX]){ "b.example.com", "198.51.100.7" });
+	add_all(p, LIST_SESSION,
+		(const char *const[ENTRIES_MAX]){ "a.example.com", "b.example.com", "d.example.com",
+						  "198.51.100.7" });
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		struct target t = target(row[i].target);
+
+		policy_decide(base, &t, &d);
+		assert_int_equal(d.verdict, row[i].base);
+		policy_decide(other, &t, &d);
+		assert_int_equal(d.verdict, row[i].base);
+	}
+	policy_free(base); /* the lists live on */
+	policy_free(other);
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		struct target t = target(row[i].target);
+
+		policy_decide(p, &t, &d);
+		assert_int_equal(d.verdict, row[i].shared);
+		assert_int_equal(d.code, row[i].code);
+	}
+	policy_free(p);
+}
+
+/* An address that an allowed name leads to. */
+static void test_share_denies_addresses(void **state)
+{
+	const struct lists lists = { .allow = { "*.example.com" } };
+	struct policy *base = make(&lists), *p = policy_share(base);
+	const struct addr a = { .family = AF_INET, .bytes = { 93, 184, 216, 34 } };
+	struct target t = target("a.example.com:443");
+	struct decision d;
+
+	(void)state;
+	add_all(p, LIST_SESSION_DENY, (const char *const[ENTRIES_MAX]){ "93.184.216.0/24" });
+	policy_vet(base, &t, &a, NULL, &d);
+	assert_int_equal(d.verdict, VERDICT_ALLOW);
+	policy_vet(p, &t, &a, NULL, &d);
+	assert_int_equal(d.code, CODE_DENIED);
+	policy_free(p);
+	policy_free(base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1025,6 +1090,8 @@ int main(void)
 		cmocka_unit_test(test_code_names),
 		cmocka_unit_test(test_bounds_only_narrow),
 		cmocka_unit_test(test_bounds_hold_together),
+		cmocka_unit_test(test_share_adds_bounds_only),
+		cmocka_unit_test(test_share_denies_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
