@@ -211,3 +211,66 @@ int netns_setup(const struct netns_plan *plan, struct netns_listener *out, size_
 	*n = m.n;
 	return 0;
 }
+
+#define NUM_FAMILIES 2
+
+size_t netns_most(const struct netns_plan *plan)
+{
+	size_t n = 1 + plan->nforwards; /* the proxy */
+
+	if (plan->capture)
+		n += 2 + 1 + plan->nports; /* DNS by both ways, and every port or each */
+	return NUM_FAMILIES * n;
+}
+
+static bool captures(const struct netns_plan *plan, uint16_t port)
+{
+	bool found = port == NETNS_CAPTURE_PORT;
+
+	for (size_t i = 0; !found && i < plan->nports; i++)
+		found = plan->ports[i] == port;
+	return found;
+}
+
+static bool is_planned(const struct netns_plan *plan, const struct netns_listener *l)
+{
+	if (l->family != AF_INET && l->family != AF_INET6)
+		return false;
+	switch ((enum netns_kind)l->kind) {
+	case NETNS_PROXY:
+		return true;
+	case NETNS_CAPTURE:
+		return plan->capture && captures(plan, l->port);
+	case NETNS_DNS_UDP:
+	case NETNS_DNS_TCP:
+		return plan->capture;
+	case NETNS_FORWARD:
+		return l->index < plan->nforwards;
+	case NETNS_PUBLISH:
+		break;
+	}
+	return false;
+}
+
+/* Whether both are for the same thing. */
+static bool is_twin(const struct netns_listener *a, const struct netns_listener *b)
+{
+	if (a->kind != b->kind || a->family != b->family)
+		return false;
+	return (a->kind != NETNS_CAPTURE || a->port == b->port) &&
+	       (a->kind != NETNS_FORWARD || a->index == b->index);
+}
+
+int netns_check(const struct netns_plan *plan, const struct netns_listener *v, size_t n,
+		struct error *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!is_planned(plan, &v[i]))
+			return error_set(err, 0,
+					 "the sandbox sent a listener that nobody asked for");
+		for (size_t k = 0; k < i; k++)
+			if (is_twin(&v[i], &v[k]))
+				return error_set(err, 0, "the sandbox sent a listener twice");
+	}
+	return 0;
+}

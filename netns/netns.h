@@ -73,4 +73,15 @@ struct netns_plan {
 int netns_setup(const struct netns_plan *plan, struct netns_listener *out, size_t *n,
 		struct error *err);
 
+/** netns_most() - how many listeners netns_setup() makes for a plan at most. */
+size_t netns_most(const struct netns_plan *plan);
+
+/**
+ * netns_check() - whether these are listeners as netns_setup() makes them for a plan, each at most once
+ *
+ * For who is given them by a namespace that is not its own. Return: 0, or -1 with @err.
+ */
+int netns_check(const struct netns_plan *plan, const struct netns_listener *v, size_t n,
+		struct error *err);
+
 #endif

@@ -253,6 +253,83 @@ static void test_too_many_listeners_is_an_error(void **state)
 	assert_int_equal(in_namespace(body_too_many), 0);
 }
 
+/* What was set up passes, each of it once, and is no more than was said. */
+static int check_made(bool capture, bool no_tproxy)
+{
+	const struct netns_plan plan = { .capture = capture,
+					 .no_tproxy = no_tproxy,
+					 .ports = ports,
+					 .nports = sizeof(ports) / sizeof(ports[0]),
+					 .forwards = forwards,
+					 .nforwards = sizeof(forwards) / sizeof(forwards[0]) };
+	struct error err;
+
+	CHECK(netns_setup(&plan, v, &n, &err) == 0);
+	CHECK(n > 0 && n < NETNS_LISTENERS_MAX && n <= netns_most(&plan));
+	CHECK(netns_check(&plan, v, n, &err) == 0);
+	for (size_t i = 0; i < n; i++) {
+		v[n] = v[i];
+		CHECK(netns_check(&plan, v, n + 1, &err) < 0);
+		CHECK(strstr(err.msg, "twice"));
+	}
+	return 0;
+}
+
+static int body_check_bare(void)
+{
+	return check_made(false, false);
+}
+
+static int body_check_tproxy(void)
+{
+	return check_made(true, false);
+}
+
+static int body_check_ports(void)
+{
+	return check_made(true, true);
+}
+
+static void test_check_knows_what_setup_makes(void **state)
+{
+	(void)state;
+	assert_int_equal(in_namespace(body_check_bare), 0);
+	assert_int_equal(in_namespace(body_check_tproxy), 0);
+	assert_int_equal(in_namespace(body_check_ports), 0);
+}
+
+static void test_check_refuses_what_was_not_asked_for(void **state)
+{
+	static const uint16_t one_port[] = { 80 }, one_forward[] = { 2000 };
+	static const struct netns_listener bad[] = {
+		{ .kind = NETNS_PUBLISH, .family = AF_INET },
+		{ .kind = NETNS_PROXY, .family = AF_UNIX },
+		{ .kind = NETNS_CAPTURE, .family = AF_INET, .port = 81 },
+		{ .kind = NETNS_FORWARD, .family = AF_INET, .index = 1 },
+		{ .kind = 77, .family = AF_INET },
+	};
+	static const struct netns_listener bare[] = {
+		{ .kind = NETNS_DNS_UDP, .family = AF_INET },
+		{ .kind = NETNS_DNS_TCP, .family = AF_INET6 },
+		{ .kind = NETNS_CAPTURE, .family = AF_INET, .port = NETNS_CAPTURE_PORT },
+		{ .kind = NETNS_CAPTURE, .family = AF_INET, .port = 80 },
+	};
+	struct netns_plan plan = { .capture = true,
+				   .ports = one_port,
+				   .nports = 1,
+				   .forwards = one_forward,
+				   .nforwards = 1 };
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(netns_check(&plan, &bad[i], 1, &err), -1);
+	assert_int_equal(netns_check(&plan, bare, 4, &err), 0);
+	plan.capture = false;
+	for (size_t i = 0; i < sizeof(bare) / sizeof(bare[0]); i++)
+		assert_int_equal(netns_check(&plan, &bare[i], 1, &err), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +338,8 @@ int main(void)
 		cmocka_unit_test(test_without_capture_nothing_else_is_reachable),
 		cmocka_unit_test(test_dns_socket_tells_the_destination),
 		cmocka_unit_test(test_too_many_listeners_is_an_error),
+		cmocka_unit_test(test_check_knows_what_setup_makes),
+		cmocka_unit_test(test_check_refuses_what_was_not_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
