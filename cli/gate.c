@@ -29,6 +29,7 @@
 
 struct gate {
 	const struct run_options *options;
+	const struct gate *base; /* whose policy is shared, or NULL */
 	char *cwd;
 	struct rules rules;
 	const struct policy *policy; /* of @rules; the proxy and the name server look here */
@@ -82,6 +83,13 @@ static struct rule *doors_new(const struct run_options *o)
 	return doors;
 }
 
+static int load(const struct gate *g, struct rules *out, struct error *err)
+{
+	if (g->base)
+		return rules_share(out, &g->base->rules, g->options, err);
+	return rules_load(out, g->options, g->cwd, err);
+}
+
 struct gate *gate_new(const struct run_options *o, const char *cwd, const struct gate *base,
 		      struct error *err)
 {
@@ -94,14 +102,16 @@ struct gate *gate_new(const struct run_options *o, const char *cwd, const struct
 	g->names = namebudget_new();
 	g->doors = doors_new(o);
 	g->trust = base ? tls_trust_ref(base->trust) : NULL;
-	if (rules_load(&g->rules, o, cwd, err) < 0 ||
+	g->base = base;
+	if (load(g, &g->rules, err) < 0 ||
 	    forwards_build(&g->forwards, o, g->rules.policy, err) < 0 ||
 	    wayout_upstream(o, g->rules.layers, &g->trust, base != NULL, &g->upstreams, err) < 0) {
 		gate_free(g);
 		return NULL;
 	}
 	g->policy = g->rules.policy;
-	collect_files(g);
+	if (!base)
+		collect_files(g);
 	return g;
 }
 
@@ -343,7 +353,7 @@ int gate_read_again(struct gate *g, struct error *err)
 
 	if (g->marks && filemark_check(g->marks, err) < 0)
 		return -1;
-	if (rules_load(&next, g->options, g->cwd, err) < 0)
+	if (load(g, &next, err) < 0)
 		return -1;
 	/* Once more: what has been read is then what was locked. */
 	if ((g->marks && filemark_check(g->marks, err) < 0) ||
@@ -363,8 +373,9 @@ int gate_read_again(struct gate *g, struct error *err)
 	if (g->options->cut_revoked)
 		session_recheck(g->session);
 	rules_clear(&old);
-	log_info("reload: %zu allowed, %zu denied", policy_count(g->policy, LIST_ALLOW),
-		 policy_count(g->policy, LIST_DENY));
+	if (!g->base)
+		log_info("reload: %zu allowed, %zu denied", policy_count(g->policy, LIST_ALLOW),
+			 policy_count(g->policy, LIST_DENY));
 	return 0;
 }
 

@@ -31,7 +31,8 @@ struct whose;
  * gate_new() - read the settings and build the policy; nothing is opened yet
  * @o: the options; must outlive the gate
  * @cwd: where the command starts; copied
- * @base: a gate of before the lock-down, whose certificates serve this one, too; NULL at the start
+ * @base: a gate of before the lock-down, which outlives this one: its certificates serve this one,
+ *        too, and its policy is this one's, with the bounds in @o on top; NULL at the start
  *
  * Return: to be freed by gate_free(); NULL with @err.
  */
@@ -72,7 +73,11 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 /** gate_watch() - read the policy again when one of its files has changed. */
 void gate_watch(struct gate *g, const struct outside *outside);
 
-/** gate_read_again() - read the policy again now; if it is broken it stays as it was: -1. */
+/**
+ * gate_read_again() - read the policy again now; if it is broken it stays as it was: -1
+ *
+ * A gate with a base takes the base's as it is by now.
+ */
 int gate_read_again(struct gate *g, struct error *err);
 
 /**

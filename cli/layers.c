@@ -26,6 +26,7 @@ struct layer_file {
 };
 
 struct layers {
+	unsigned owners; /* besides the first */
 	struct layer v[LAYERS_MAX];
 	size_t n;
 	bool no_config;
@@ -248,9 +249,15 @@ struct layers *layers_load(const struct run_options *o, const char *cwd, struct 
 	return l;
 }
 
+struct layers *layers_ref(struct layers *l)
+{
+	l->owners++;
+	return l;
+}
+
 void layers_free(struct layers *l)
 {
-	if (!l)
+	if (!l || l->owners-- > 0)
 		return;
 	for (size_t i = 0; i < l->n; i++) {
 		settings_free(l->v[i].settings);

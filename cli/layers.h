@@ -61,7 +61,10 @@ struct layers;
  */
 struct layers *layers_load(const struct run_options *o, const char *cwd, struct error *err);
 
-/** layers_free() - NULL is allowed. */
+/** layers_ref() - one more owner, who calls layers_free() too. */
+struct layers *layers_ref(struct layers *l);
+
+/** layers_free() - gone with its last owner; NULL is allowed. */
 void layers_free(struct layers *l);
 
 /** layers_files() - every file that was looked for, present or not, domain lists among them; owned by @l. */

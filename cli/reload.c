@@ -92,6 +92,12 @@ static void look_cb(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+bool reload_is_due(struct reload *r)
+{
+	look_cb(-1, 0, r);
+	return event_pending(&r->settle, EV_TIMEOUT, NULL);
+}
+
 static void settle_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct reload *r = arg;

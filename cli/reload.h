@@ -4,6 +4,7 @@
 #ifndef CLI_RELOAD_H
 #define CLI_RELOAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <time.h>
 
@@ -29,6 +30,9 @@ struct timespec reload_now(void);
 
 /** reload_soon() - as if a file had changed; what is due stays due, however many changes come. */
 void reload_soon(struct reload *r);
+
+/** reload_is_due() - looks at the files now; whether the callback will be called soon. */
+bool reload_is_due(struct reload *r);
 
 /** reload_free() - NULL is allowed. */
 void reload_free(struct reload *r);

@@ -65,11 +65,6 @@ static int add_options(struct policy *p, const struct run_options *o, const stru
 		if (add_rule(p, v, own_list(l), err) < 0)
 			return error_wrap(err, "%s", v->option);
 	}
-	for (size_t i = 0; i < o->within.n; i++) {
-		if (policy_add(p, LIST_SESSION, o->within.v[i], option_spelling(OPT_ONLY), 0, NULL,
-			       err) < 0)
-			return -1;
-	}
 	if (o->strict)
 		policy_set_strict(p, true);
 	return 0;
@@ -106,6 +101,36 @@ int rules_load(struct rules *r, const struct run_options *o, const char *cwd, st
 		return -1;
 	}
 	set_keeper(made.policy, o, made.layers);
+	*r = made;
+	return 0;
+}
+
+static int add_bounds(struct policy *p, const struct run_options *o, struct error *err)
+{
+	for (size_t i = 0; i < o->rules.n; i++) {
+		const struct option_value *v = &o->rules.v[i];
+
+		if (policy_add(p, LIST_SESSION_DENY, v->value, v->option, 0, NULL, err) < 0)
+			return error_wrap(err, "%s", v->option);
+	}
+	for (size_t i = 0; i < o->within.n; i++) {
+		if (policy_add(p, LIST_SESSION, o->within.v[i], option_spelling(OPT_ONLY), 0, NULL,
+			       err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int rules_share(struct rules *r, const struct rules *base, const struct run_options *o,
+		struct error *err)
+{
+	struct rules made = { .layers = layers_ref(base->layers),
+			      .policy = policy_share(base->policy) };
+
+	if (add_bounds(made.policy, o, err) < 0) {
+		rules_clear(&made);
+		return -1;
+	}
 	*r = made;
 	return 0;
 }

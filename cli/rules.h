@@ -28,6 +28,16 @@ struct rules {
  */
 int rules_load(struct rules *r, const struct run_options *o, const char *cwd, struct error *err);
 
+/**
+ * rules_share() - the same policy once more, and a session's bounds on top of it
+ * @base: filled by rules_load(); what it read is shared, and lives as long as its last user
+ * @o: its --deny entries and @within; nothing else of it counts
+ *
+ * Reads no file, and costs what the bounds cost. Return: as rules_load().
+ */
+int rules_share(struct rules *r, const struct rules *base, const struct run_options *o,
+		struct error *err);
+
 /** rules_clear() - release both; fine on an empty one. */
 void rules_clear(struct rules *r);
 

@@ -88,9 +88,9 @@ static bool fits(const struct record *r, int fd)
 
 /* Moves the @nfds descriptors of a frame behind the @n listeners. False: all of them are closed. */
 static bool take_frame(const struct frame *f, int *fds, size_t nfds, struct netns_listener *v,
-		       size_t *n)
+		       size_t *n, size_t max)
 {
-	bool ok = f->magic == BRIDGE_MAGIC && f->count == nfds && nfds <= NETNS_LISTENERS_MAX - *n;
+	bool ok = f->magic == BRIDGE_MAGIC && f->count == nfds && nfds <= max - *n;
 
 	for (size_t i = 0; ok && i < nfds; i++)
 		ok = fits(&f->v[i], fds[i]);
@@ -128,7 +128,7 @@ static int recv_all(int sock, struct netns_listener *v, size_t *n, struct error 
 		}
 		if ((size_t)got != sizeof(f))
 			f.magic = 0;
-		if (!take_frame(&f, fds, nfds, v, n))
+		if (!take_frame(&f, fds, nfds, v, n, NETNS_LISTENERS_MAX))
 			return error_set(err, 0,
 					 got == 0 ? "the sandbox ended before its listeners came"
 						  : "malformed listeners from the sandbox");
@@ -137,8 +137,9 @@ static int recv_all(int sock, struct netns_listener *v, size_t *n, struct error 
 	}
 }
 
-void bridge_rx_init(struct bridge_rx *rx)
+void bridge_rx_init(struct bridge_rx *rx, size_t max)
 {
+	rx->max = max < NETNS_LISTENERS_MAX ? max : NETNS_LISTENERS_MAX;
 	rx->n = rx->have = rx->nfds = 0;
 }
 
@@ -189,7 +190,7 @@ int bridge_rx_turn(struct bridge_rx *rx, int sock, struct error *err)
 		memcpy(&f, rx->frame, sizeof(f));
 		nfds = rx->nfds;
 		rx->have = rx->nfds = 0;
-		if (!take_frame(&f, rx->fds, nfds, rx->v, &rx->n))
+		if (!take_frame(&f, rx->fds, nfds, rx->v, &rx->n, rx->max))
 			return error_set(err, 0, "malformed listeners from the sandbox");
 		if (f.count == 0)
 			return 1;

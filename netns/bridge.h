@@ -28,20 +28,20 @@ int bridge_recv(int sock, struct netns_listener *v, size_t *n, struct error *err
 
 /**
  * struct bridge_rx - a transfer under way on a socket that must not block
- * @v, @n: the listeners so far, the receiver's until it is done
+ * @v, @n: the listeners so far, the receiver's until it is done; @max at most
  * @frame: the part of a frame that has come, @have bytes; with the descriptors of its first byte
  */
 struct bridge_rx {
 	struct netns_listener v[NETNS_LISTENERS_MAX];
-	size_t n;
+	size_t n, max;
 	unsigned char frame[BRIDGE_FRAME_MAX];
 	size_t have;
 	int fds[FD_BATCH_MAX];
 	size_t nfds;
 };
 
-/** bridge_rx_init() - nothing has come. */
-void bridge_rx_init(struct bridge_rx *rx);
+/** bridge_rx_init() - nothing has come; no more than @max listeners are to be taken. */
+void bridge_rx_init(struct bridge_rx *rx, size_t max);
 
 /**
  * bridge_rx_turn() - take what has come

@@ -4,7 +4,14 @@
  * A client of control.sock is one of our own user's processes, which may well be a confined one:
  * a bridge runs inside the sandbox, and what it can open, the command next to it can open too. So
  * a session gets at most what serve itself allows: its own list narrows, it never adds. Nothing a
- * client does blocks: lines and listeners are taken as they come, within ATTACH_TIMEOUT_S.
+ * client does blocks: lines and listeners are taken as they come, within ATTACH_TIMEOUT_S, one line
+ * at each turn of the loop. Who may have how much is peer.h's to say; where every place is taken, the
+ * oldest client that has not said anything, of the peer with most of them, makes room.
+ *
+ * The policy is read once for all sessions (rules_share()). Reloads that are asked for while one is
+ * due are that one, and between two of them there is a pause in proportion to what they cost. A
+ * session that is to begin when a file has changed waits for the reload. Names of what others do, and
+ * reload, are for clients outside of the sandboxes: those in our own network namespace.
  *
  * Whoever has sent a listener may keep a copy and make it block again (O_NONBLOCK belongs to the
  * open file), and then accept() on it waits until somebody comes. While there are sessions, an alarm
@@ -28,6 +35,7 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -35,9 +43,11 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/serve/attach_message.h"
+#include "cli/serve/peer.h"
 #include "cli/ask/whose.h"
 #include "cli/gate.h"
 #include "cli/privsock.h"
+#include "cli/reload.h"
 #include "cli/stats.h"
 #include "netns/bridge.h"
 #include "policy/refusal.h"
@@ -47,6 +57,9 @@
 #define CLIENTS_MAX	 512 /* control connections; sessions are among them */
 #define STATS_MAX	 512
 #define BACKOFF_MS	 100
+#define RELOAD_PAUSE_MS	 250 /* between two reloads, and RELOAD_PART times what the last one took */
+#define RELOAD_PAUSE_MAX 5000 /* less than ATTACH_TIMEOUT_S, in ms */
+#define RELOAD_PART	 4
 
 enum state { LINE, LISTENERS, ATTACHED };
 
@@ -54,16 +67,24 @@ enum state { LINE, LISTENERS, ATTACHED };
  * struct client - one control connection
  * @options: serve's options with the session's bounds; its grown arrays are owned
  * @request: what those point into
+ * @again: it has more to say, at the next turn of the loop
+ * @waiting: for the next reload, with @request
+ * @peer: whose it is, with @listeners of a session
+ * @plan: what the session was asked for
  * @rx: while the listeners come
  * @gate: the session, once its listeners are due
  * @number: of the session
  */
 struct client {
-	LIST_ENTRY(client) entry;
+	TAILQ_ENTRY(client) entry;
 	struct attach *a;
+	struct peer *peer;
+	size_t listeners;
+	bool waiting;
 	int fd;
 	enum state state;
-	struct event ev, timer;
+	struct event ev, timer, again;
+	struct netns_plan plan;
 	struct attach_request request;
 	struct run_options options;
 	struct bridge_rx *rx;
@@ -72,16 +93,28 @@ struct client {
 	unsigned number;
 };
 
-LIST_HEAD(client_list, client);
+TAILQ_HEAD(client_list, client);
 
 /** struct door - a listening socket */
 struct door {
 	struct event ev, again;
 };
 
+/**
+ * struct attach
+ * @clients: the oldest first
+ * @reload: when it is due
+ * @reloaded_ms, @took_ms: when the last one ended, and how long it took
+ * @broken: why the last one failed; no session begins then. Else an empty message
+ */
 struct attach {
 	struct attach_config cfg;
 	struct client_list clients;
+	struct peers peers;
+	struct event reload;
+	uint64_t reloaded_ms, took_ms;
+	struct error broken;
+	struct reload *files;
 	struct door *doors[4];
 	size_t ndoors, nclients, nattached;
 	unsigned last;
@@ -114,6 +147,9 @@ static void session_end(struct client *c)
 			watchdog(false);
 		log_info("session=%u event=end", c->number);
 	}
+	if (c->state != LINE)
+		peer_give_session(&c->a->peers, c->peer, c->listeners);
+	c->state = LINE;
 	gate_free(c->gate);
 	c->gate = NULL;
 	whose_free(c->whose);
@@ -133,8 +169,10 @@ static void client_free(struct client *c)
 	session_end(c);
 	(void)event_del(&c->ev);
 	(void)event_del(&c->timer);
+	(void)event_del(&c->again);
 	(void)close(c->fd);
-	LIST_REMOVE(c, entry);
+	TAILQ_REMOVE(&c->a->clients, c, entry);
+	peer_leave(c->peer);
 	c->a->nclients--;
 	free(c);
 }
@@ -209,7 +247,16 @@ static void put_session(const struct client *c, FILE *out)
 	(void)fwrite(line, 1, jsonout_end(&j), out);
 }
 
-/* A line for each session, and one that ends them; what a client does not take is its end. */
+/* Not in a sandbox that has joined: those have network namespaces of their own. */
+static bool is_outside(const struct client *c)
+{
+	return c->a->netns != 0 && c->peer->netns == c->a->netns;
+}
+
+/*
+ * A line for each session, and one that ends them; what a client does not take is its end. A sandbox
+ * hears how many there are, and nothing of what they do.
+ */
 static bool answer_sessions(const struct client *c)
 {
 	CLEANUP_FREE char *text = NULL;
@@ -219,8 +266,8 @@ static bool answer_sessions(const struct client *c)
 
 	if (!out)
 		return false;
-	LIST_FOREACH (other, &c->a->clients, entry) {
-		if (other->state == ATTACHED)
+	TAILQ_FOREACH (other, &c->a->clients, entry) {
+		if (other->state == ATTACHED && is_outside(c))
 			put_session(other, out);
 	}
 	(void)fprintf(out, "{\"ok\":true,\"sessions\":%zu}\n", c->a->nattached);
@@ -229,7 +276,7 @@ static bool answer_sessions(const struct client *c)
 
 /* ---- attaching */
 
-/* Serve's options, and what this session asked for. */
+/* Serve's options without its rules, which are shared, and what this session asked for. */
 static int build_options(struct client *c, struct error *err)
 {
 	const struct run_options *from = c->a->cfg.options;
@@ -240,8 +287,6 @@ static int build_options(struct client *c, struct error *err)
 	o->forwards = NULL;
 	o->nforwards = 0;
 	o->rules = (struct option_values){ 0 };
-	for (size_t i = 0; i < from->rules.n; i++)
-		options_add_rule(o, from->rules.v[i].id, from->rules.v[i].value);
 	for (size_t i = 0; i < c->request.deny.n; i++)
 		options_add_rule(o, OPT_DENY, c->request.deny.v[i]);
 	for (size_t i = 0; i < c->request.only.n; i++)
@@ -277,30 +322,48 @@ static void look_inside(struct client *c)
 	gate_set_whose(c->gate, c->whose);
 }
 
+static int take_place(struct client *c, struct error *err)
+{
+	const char *why;
+
+	gate_plan(c->gate, &c->plan);
+	c->plan.capture = c->plan.capture && c->request.capture;
+	c->listeners = netns_most(&c->plan);
+	why = peer_take_session(&c->a->peers, c->peer, c->listeners);
+	if (why)
+		return error_set(err, 0, "%s", why);
+	c->state = LISTENERS;
+	return 0;
+}
+
 static int open_session(struct client *c, struct attach_reply *r, struct error *err)
 {
 	struct attach *a = c->a;
-	struct netns_plan plan;
+	const struct netns_plan *plan = &c->plan;
 
 	if (a->draining)
 		return error_set(err, 0, "the server is about to end");
+	if (a->broken.msg[0]) {
+		*err = a->broken;
+		return -1;
+	}
 	if (build_options(c, err) < 0)
 		return -1;
 	c->gate = gate_new(&c->options, a->cfg.cwd, a->cfg.base, err);
-	if (!c->gate || gate_open(c->gate, a->cfg.outside, a->last + 1, err) < 0)
+	if (!c->gate || take_place(c, err) < 0 ||
+	    gate_open(c->gate, a->cfg.outside, a->last + 1, err) < 0)
 		return -1;
 	c->number = ++a->last;
 	look_inside(c);
-	gate_plan(c->gate, &plan);
 	*r = (struct attach_reply){ .ok = true,
 				    .session = c->number,
 				    .netns = a->netns,
-				    .capture = plan.capture && c->request.capture,
-				    .nports = plan.nports,
-				    .nforwards = plan.nforwards };
-	if (copy_ports(r->ports, ATTACH_PORTS_MAX, plan.ports, plan.nports, err) < 0)
+				    .capture = plan->capture,
+				    .nports = plan->nports,
+				    .nforwards = plan->nforwards };
+	if (copy_ports(r->ports, ATTACH_PORTS_MAX, plan->ports, plan->nports, err) < 0)
 		return -1;
-	return copy_ports(r->forwards, FORWARDS_MAX, plan.forwards, plan.nforwards, err);
+	return copy_ports(r->forwards, FORWARDS_MAX, plan->forwards, plan->nforwards, err);
 }
 
 /* Return: false when the client is to be closed. */
@@ -312,9 +375,8 @@ static bool attach(struct client *c)
 
 	if (ok) {
 		ok = answer_reply(c, r);
-		c->state = LISTENERS;
 		c->rx = xcalloc(1, sizeof(*c->rx));
-		bridge_rx_init(c->rx);
+		bridge_rx_init(c->rx, c->listeners);
 	} else {
 		(void)answer_error(c, &err);
 	}
@@ -346,10 +408,13 @@ static bool take_listeners(struct client *c)
 
 	if (rc == 0)
 		return true;
-	if (rc < 0 || gate_serve(c->gate, c->rx->v, c->rx->n, &err) < 0) {
+	if (rc < 0 || netns_check(&c->plan, c->rx->v, c->rx->n, &err) < 0 ||
+	    gate_serve(c->gate, c->rx->v, c->rx->n, &err) < 0) {
 		(void)answer_error(c, &err);
 		return false;
 	}
+	peer_give_listeners(&c->a->peers, c->peer, c->listeners - c->rx->n);
+	c->listeners = c->rx->n;
 	bridge_rx_clear(c->rx);
 	free(c->rx);
 	c->rx = NULL;
@@ -366,6 +431,12 @@ static bool take_listeners(struct client *c)
 
 /* ---- lines */
 
+/* Whether the policy is about to be read again. */
+static bool is_due(const struct attach *a)
+{
+	return (a->files && reload_is_due(a->files)) || event_pending(&a->reload, EV_TIMEOUT, NULL);
+}
+
 /* Return: false when the client is to be closed. */
 static bool obey(struct client *c, const char *line, size_t n)
 {
@@ -378,9 +449,16 @@ static bool obey(struct client *c, const char *line, size_t n)
 	}
 	switch (c->request.op) {
 	case ATTACH_OP_ATTACH:
-		return attach(c);
+		c->waiting = is_due(c->a);
+		return c->waiting || attach(c);
 	case ATTACH_OP_RELOAD:
-		return attach_reload(c->a, &err) < 0 ? answer_error(c, &err) : answer_ok(c);
+		if (!is_outside(c)) {
+			(void)error_set(&err, 0, "reload is for clients outside of the sandboxes");
+			return answer_error(c, &err);
+		}
+		c->waiting = true;
+		attach_reload(c->a);
+		return true;
 	case ATTACH_OP_STATS:
 		return answer_stats(c);
 	case ATTACH_OP_SESSIONS:
@@ -411,18 +489,117 @@ static enum turn take_line(struct client *c)
 	return n > 0 && obey(c, line, (size_t)n) ? TURN_AGAIN : TURN_CLOSE;
 }
 
+/* After whatever else has happened, and the next look at the clock. */
+static void client_soon(struct client *c)
+{
+	const struct timeval now = { .tv_usec = 0 };
+
+	(void)event_add(&c->again, &now);
+}
+
 static void client_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct client *c = arg;
 	enum turn turn = TURN_CLOSE;
 
-	(void)fd, (void)what;
-	while (c->state == LINE && (turn = take_line(c)) == TURN_AGAIN)
-		;
-	if (c->state == LISTENERS)
+	(void)fd;
+	if (c->waiting)
+		return; /* the end of that looks again */
+	if (c->state == ATTACHED && what == EV_TIMEOUT)
+		return; /* an event has been before */
+	if (c->state == LINE)
+		turn = take_line(c);
+	else if (c->state == LISTENERS)
 		turn = take_listeners(c) ? TURN_WAIT : TURN_CLOSE;
 	if (turn == TURN_CLOSE)
 		client_free(c);
+	else if (turn == TURN_AGAIN)
+		client_soon(c);
+}
+
+/* ---- reload */
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/* The sessions follow the base, which has been read: for them it is a matter of their bounds. */
+static int read_again(struct attach *a, struct error *err)
+{
+	struct error one;
+	struct client *c;
+	int rc = 0;
+
+	if (gate_read_again(a->cfg.base, err) < 0)
+		return -1;
+	TAILQ_FOREACH (c, &a->clients, entry) {
+		if (!c->gate || gate_read_again(c->gate, &one) == 0)
+			continue;
+		if (rc == 0)
+			*err = one;
+		rc = -1;
+	}
+	return rc;
+}
+
+/* Return: false when the client is to be closed. */
+static bool end_wait(struct client *c, int rc, const struct error *err)
+{
+	c->waiting = false;
+	if (c->request.op == ATTACH_OP_ATTACH)
+		return attach(c);
+	return rc < 0 ? answer_error(c, err) : answer_ok(c);
+}
+
+static void due_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct attach *a = arg;
+	uint64_t began = now_ms();
+	struct error err = { 0 };
+	struct client *c, *next;
+	int rc = read_again(a, &err);
+
+	(void)fd, (void)what;
+	a->reloaded_ms = now_ms();
+	a->took_ms = a->reloaded_ms - began;
+	a->broken = rc < 0 ? err : (struct error){ 0 };
+	if (rc < 0)
+		log_warn("reload: %s; the policy stays as it was", err.msg);
+	for (c = TAILQ_FIRST(&a->clients); c; c = next) {
+		next = TAILQ_NEXT(c, entry);
+		if (!c->waiting)
+			continue;
+		if (end_wait(c, rc, &err))
+			client_soon(c);
+		else
+			client_free(c);
+	}
+}
+
+void attach_reload(struct attach *a)
+{
+	uint64_t pause = a->took_ms * RELOAD_PART, now = now_ms(), wait = 0;
+	struct timeval tv;
+
+	if (pause < RELOAD_PAUSE_MS)
+		pause = RELOAD_PAUSE_MS;
+	if (pause > RELOAD_PAUSE_MAX)
+		pause = RELOAD_PAUSE_MAX;
+	if (a->reloaded_ms != 0 && a->reloaded_ms + pause > now)
+		wait = a->reloaded_ms + pause - now;
+	tv = (struct timeval){ .tv_sec = (time_t)(wait / 1000),
+			       .tv_usec = (suseconds_t)(wait % 1000 * 1000) };
+	if (!event_pending(&a->reload, EV_TIMEOUT, NULL))
+		(void)event_add(&a->reload, &tv);
+}
+
+void attach_set_files(struct attach *a, struct reload *files)
+{
+	a->files = files;
 }
 
 /* ---- doors */
@@ -435,13 +612,42 @@ static void client_new(struct attach *a, int fd)
 
 	c->a = a;
 	c->fd = fd;
-	LIST_INSERT_HEAD(&a->clients, c, entry);
+	c->peer = peer_join(&a->peers, fd);
+	TAILQ_INSERT_TAIL(&a->clients, c, entry);
 	a->nclients++;
+	(void)event_assign(&c->again, base, -1, 0, client_cb, c);
 	(void)event_assign(&c->ev, base, fd, EV_READ | EV_PERSIST | EV_ET, client_cb, c);
 	(void)event_assign(&c->timer, base, -1, 0, timer_cb, c);
 	(void)event_add(&c->timer, &timeout);
 	if (event_add(&c->ev, NULL) < 0)
 		client_free(c);
+}
+
+static bool has_spoken(const struct client *c)
+{
+	char first;
+
+	return recv(c->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) != -1 || errno != EAGAIN;
+}
+
+/* Every place is taken: the oldest that has said nothing, or else the oldest, of those without a session. */
+static void make_room(struct attach *a)
+{
+	const struct peer *peer = peer_busiest(&a->peers);
+	struct client *c, *oldest = NULL;
+
+	TAILQ_FOREACH (c, &a->clients, entry) {
+		if (c->state != LINE || c->peer != peer)
+			continue;
+		if (!oldest)
+			oldest = c;
+		if (!c->waiting && !has_spoken(c)) {
+			oldest = c;
+			break;
+		}
+	}
+	if (oldest)
+		client_free(oldest);
 }
 
 static void door_pause(struct door *d)
@@ -471,6 +677,8 @@ static void door_cb(evutil_socket_t sock, short what, void *arg)
 	for (size_t i = 0; i < a->ndoors; i++)
 		if (event_get_fd(&a->doors[i]->ev) == sock)
 			d = a->doors[i];
+	if (a->nclients >= CLIENTS_MAX)
+		make_room(a);
 	if (a->nclients < CLIENTS_MAX)
 		fd = privsock_accept(sock);
 	if (fd >= 0)
@@ -486,7 +694,9 @@ struct attach *attach_new(const struct attach_config *cfg)
 
 	a->cfg = *cfg;
 	a->netns = attach_netns();
-	LIST_INIT(&a->clients);
+	peers_init(&a->peers);
+	TAILQ_INIT(&a->clients);
+	(void)event_assign(&a->reload, cfg->outside->base, -1, 0, due_cb, a);
 	return a;
 }
 
@@ -504,24 +714,6 @@ int attach_listen(struct attach *a, int fd, struct error *err)
 	if (event_add(&d->ev, NULL) < 0)
 		return error_set(err, 0, "cannot watch the control socket");
 	return 0;
-}
-
-int attach_reload(struct attach *a, struct error *err)
-{
-	struct error one;
-	struct client *c;
-	int rc = 0;
-
-	if (gate_read_again(a->cfg.base, err) < 0)
-		rc = -1;
-	LIST_FOREACH (c, &a->clients, entry) {
-		if (!c->gate || gate_read_again(c->gate, &one) == 0)
-			continue;
-		if (rc == 0)
-			*err = one;
-		rc = -1;
-	}
-	return rc;
 }
 
 static void doors_close(struct attach *a)
@@ -542,7 +734,7 @@ void attach_drain(struct attach *a)
 	a->draining = true;
 	doors_close(a);
 	session_close_listeners(gate_session(a->cfg.base));
-	LIST_FOREACH (c, &a->clients, entry) {
+	TAILQ_FOREACH (c, &a->clients, entry) {
 		if (c->gate)
 			session_close_listeners(gate_session(c->gate));
 	}
@@ -553,7 +745,7 @@ size_t attach_connections(const struct attach *a)
 	size_t n = session_connections(gate_session(a->cfg.base));
 	const struct client *c;
 
-	LIST_FOREACH (c, &a->clients, entry) {
+	TAILQ_FOREACH (c, &a->clients, entry) {
 		if (c->gate)
 			n += session_connections(gate_session(c->gate));
 	}
@@ -565,7 +757,8 @@ void attach_free(struct attach *a)
 	if (!a)
 		return;
 	doors_close(a);
-	while (!LIST_EMPTY(&a->clients))
-		client_free(LIST_FIRST(&a->clients));
+	(void)event_del(&a->reload);
+	while (!TAILQ_EMPTY(&a->clients))
+		client_free(TAILQ_FIRST(&a->clients));
 	free(a);
 }

@@ -14,6 +14,7 @@
 
 struct attach;
 struct gate;
+struct reload;
 struct whose;
 
 /**
@@ -37,8 +38,11 @@ struct attach *attach_new(const struct attach_config *cfg);
 /** attach_listen() - take clients of a listening unix socket, which stays the caller's. */
 int attach_listen(struct attach *a, int fd, struct error *err);
 
-/** attach_reload() - read the policy of every session again. 0, or -1 with the first @err. */
-int attach_reload(struct attach *a, struct error *err);
+/** attach_reload() - read the policy again, for every session: soon, and not too often. */
+void attach_reload(struct attach *a);
+
+/** attach_set_files() - a session that begins is to see what has changed there, by attach_reload(). */
+void attach_set_files(struct attach *a, struct reload *files);
 
 /** attach_drain() - take nobody and no connection any more; what is open goes on. */
 void attach_drain(struct attach *a);

@@ -90,10 +90,8 @@ static void serve_clear(struct serve *s)
 static void reload_all(void *arg)
 {
 	struct serve *s = arg;
-	struct error err;
 
-	if (attach_reload(s->attach, &err) < 0)
-		log_warn("reload: %s; the policy stays as it was", err.msg);
+	attach_reload(s->attach);
 }
 
 static void hup_cb(evutil_socket_t sig, short what, void *arg)
@@ -266,6 +264,7 @@ static int prepare(struct serve *s, struct error *err)
 		return -1;
 	files = gate_files(s->gate, &n);
 	s->reload = reload_new(s->outside.base, files, n, &s->since, reload_all, s);
+	attach_set_files(s->attach, s->reload);
 	s->notify = systemd_notify_open();
 	return lockdown_enter(
 		&(struct lockdown_plan){ .files = files, .nfiles = n, .sockets = s->dir }, err);

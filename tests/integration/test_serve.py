@@ -83,10 +83,11 @@ def poke(l):
         time.sleep(0.25)
 s, ls = socket.socket(socket.AF_UNIX), [socket.create_server(("127.0.0.1", 0)) for _ in range(16)]
 s.connect(sys.argv[1])
-s.sendall(b'{"op":"attach","capture":false}\n')
+s.sendall(json.dumps({"op": "attach", "capture": True, "forward": [
+    "%d=good.example:80" % (2000 + i) for i in range(15)]}).encode() + b"\n")
 print(line(s))
-socket.send_fds(s, [frame(*((int(sys.argv[2]), socket.AF_INET, l.getsockname()[1], 0)
-                            for l in ls))], [l.fileno() for l in ls])
+socket.send_fds(s, [frame((int(sys.argv[2]), socket.AF_INET, 0, 0), *(
+    (4, socket.AF_INET, 2000 + i, i) for i in range(15)))], [l.fileno() for l in ls])
 s.sendall(frame())
 print(line(s))
 for l in ls:
@@ -105,7 +106,46 @@ print(time.monotonic() - began)
 """
 
 
+# Speaks to control.sock as a bridge does, with listeners that it chooses: argv[2] is run.
+RAW = r"""
+import json, socket, struct, sys
+def frame(*records):
+    return struct.pack("=II", 0x5342584e, len(records)) + b"".join(
+        struct.pack("=BBHH", *r) for r in records).ljust(6 * 64, b"\0")
+def connect():
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(30)
+    s.connect(sys.argv[1])
+    return s
+def line(s):
+    return json.loads(s.recv(65536) or '{"ok":false,"error":"closed"}')
+l = socket.create_server(("127.0.0.1", 0))
+def attach(*records, **more):
+    s = connect()
+    s.sendall(json.dumps(dict({"op": "attach"}, **more)).encode() + b"\n")
+    got = line(s)
+    if got["ok"]:
+        for at in range(0, len(records), 64):
+            part = records[at:at + 64]
+            socket.send_fds(s, [frame(*part)], [l.fileno()] * len(part))
+        try:
+            s.sendall(frame())
+        except OSError:
+            pass
+        got = line(s)
+    print(got["ok"], got.get("error", ""), flush=True)
+    return s
+V4, V6 = socket.AF_INET, socket.AF_INET6
+exec(sys.argv[2])
+"""
+
+
 class Serve(ServeCase):
+    def raw(self, script, sandbox=()):
+        done = self.w.run([*sandbox, "/usr/bin/python3", "-c", RAW, self.path(), script], timeout=100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.splitlines()
+
     def talk(self, data, name="control.sock", **kw):
         return self.w.run(["/usr/bin/python3", "-c", TALK, self.path(name),
                            *(["end"] if name == "control.sock" else [])],
@@ -564,7 +604,147 @@ for _ in range(2):
                 self.assertLess(float(said[2]), 10, "kind %d" % kind)  # of 32
             self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
 
+    def test_names_are_for_clients_outside(self):
+        """A sandbox hears how many others there are, and has no say in when files are read."""
+        script = "for op in ('stats', 'sessions', 'reload'):\n" \
+                 " s = connect(); s.sendall(b'{\"op\":\"%s\"}\\n' % op.encode())\n" \
+                 " print(s.recv(65536).decode().replace('\\n', ' '))"
+        with self.serve([*ALLOW, "-v"]), self.live() as fetch:
+            self.assertEqual(fetch("http://secret.evil.example/"), "403")
+            stats, sessions, reload = self.raw(script)
+            self.assertEqual(json.loads(stats)["sessions"], 1)
+            self.assertIn("secret.evil.example", sessions)
+            self.assertEqual(json.loads(reload), {"ok": True})
+            for sandbox in (UNSHARE, BWRAP, [*UNSHARE, *BWRAP]):
+                stats, sessions, reload = self.raw(script, sandbox)
+                self.assertEqual(json.loads(stats)["sessions"], 1)
+                self.assertEqual(json.loads(sessions), {"ok": True, "sessions": 1})
+                self.assertFalse(json.loads(reload)["ok"])
+                self.assertIn("outside of the sandboxes", reload)
+        self.assertEqual(self.serve_err.count("info: reload: "), 1)
+
+    def test_listeners_that_nobody_asked_for(self):
+        """Each that the plan needs once, and no other."""
+        for records, more, want in (
+                ("(0,V4,1,0)", "", "True "),
+                ("(0,V4,1,0),(0,V4,2,0)", "", "False the sandbox sent a listener twice"),
+                ("(4,V4,9,0),(4,V4,8,0)", "forward=['2000=good.example:80']", "twice"),
+                ("(4,V4,9,0),(4,V4,8,1)", "forward=['2000=good.example:80','2001=good.example:80']",
+                 "True "),
+                ("(4,V4,9,1)", "forward=['2000=good.example:80']", "nobody asked for"),
+                ("(3,V4,53,0)", "capture=True", "True "),
+                ("(3,V4,53,0)", "capture=False", "nobody asked for"),
+                ("(1,V4,3129,0)", "capture=True", "True "),
+                ("(1,V4,3130,0)", "capture=True", "nobody asked for"),
+                ("*[(0,V4,1,0)]*3", "capture=False", "malformed")):
+            with self.serve(ALLOW) as server, self.subTest(records, more=more):
+                before = len(os.listdir("/proc/%d/fd" % server.pid))
+                said = self.raw("attach(%s%s)" % (records, more and "," + more))
+                self.assertIn(want, said[0])
+                wait_for(lambda: self.stats()["sessions"] == 0)
+                self.assertLessEqual(len(os.listdir("/proc/%d/fd" % server.pid)), before + 1)
+
+    def test_sessions_of_one_namespace_are_bounded(self):
+        script = "held = [attach((0,V4,1,0), capture=False) for _ in range(12)]\n" \
+                 "sys.stdin.readline()"
+        with self.serve(ALLOW):
+            procs = [self.w.popen([*UNSHARE, "sh", "-c", 'ip link set lo up; exec "$@"', "sh",
+                                   "/usr/bin/python3", "-c", RAW, self.path(), script],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
+            for proc in procs:
+                said = [proc.stdout.readline().decode() for _ in range(12)]
+                self.assertEqual([x.split()[0] for x in said], ["True"] * 8 + ["False"] * 4)
+                self.assertIn("as many sessions as it may have (limit)", said[8])
+            self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
+            for proc in procs:
+                proc.communicate(b"\n", timeout=20)
+            wait_for(lambda: self.stats()["sessions"] == 0)
+            self.assertEqual(self.raw("attach((0,V4,1,0), capture=False)"), ["True "])
+
+    def test_idle_clients_make_room(self):
+        """More than there is room for, as fast as they can; what has begun goes on."""
+        script = r"""
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+kept = attach((0,V4,1,0), capture=False)
+half = connect()
+half.sendall(b'{"op":')
+held = [connect() for _ in range(700)]
+print("there", flush=True)
+sys.stdin.readline()
+kept.settimeout(0)
+try:
+    print("ended" if kept.recv(10) == b"" else "odd")
+except BlockingIOError:
+    print("lives")
+"""
+        with self.serve(ALLOW):
+            idle = self.w.popen(["/usr/bin/python3", "-c", RAW, self.path(), script],
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.assertEqual(idle.stdout.readline(), b"True \n")
+            self.assertEqual(idle.stdout.readline(), b"there\n")
+            for sandbox in (UNSHARE, BWRAP):
+                done = self.curl("http://good.example/", sandbox=sandbox)
+                self.assertEqual(done.stdout, HELLO, done.stderr)
+            self.assertEqual(idle.communicate(b"\n", timeout=30)[0], b"lives\n")
+
     # ---- reload
+
+    def test_reloads_that_are_asked_for_at_once_are_few(self):
+        """A client that asks without end is one among many."""
+        with self.serve([*ALLOW, "-v"]):
+            lines = self.raw(r'''
+a, b = connect(), connect()
+a.sendall(b'{"op":"reload"}\n' * 2000)
+f = a.makefile("rb")
+print(f.readline().decode(), end="", flush=True)
+for _ in range(3):
+    b.sendall(b'{"op":"stats"}\n')
+    print(line(b)["ok"])
+n = 1
+try:
+    while f.readline():
+        n += 1
+except OSError:
+    pass
+print(n)
+''')
+            self.assertEqual(lines[:4], ['{"ok":true}'] + ["True"] * 3)
+            self.assertLess(int(lines[4]), 100)  # until its time is over, ten seconds
+            many = "; ".join(["v = [connect() for _ in range(20)]",
+                              "[s.sendall(b'{\"op\":\"reload\"}\\n') for s in v]",
+                              "print(all(line(s)['ok'] for s in v))"])
+            self.assertEqual(self.raw(many), ["True"])
+        done = self.serve_err.count("info: reload: ")
+        self.assertLess(done, int(lines[4]) + 10)
+        self.assertGreaterEqual(done, int(lines[4]) + 1)
+
+    def test_sessions_share_one_policy(self):
+        """A long list is in memory once, and in force in each session beside its own bounds."""
+        path = os.path.join(self.w.home, "long.txt")
+        with open(path, "w", encoding="ascii") as f:
+            f.write("evil.example\n")
+            f.writelines("d%d.example.org\n" % i for i in range(100000))
+
+        def memory(pid):
+            with open("/proc/%d/status" % pid, encoding="ascii") as f:
+                return next(int(x.split()[1]) for x in f if x.startswith("VmRSS:"))
+        with self.serve(["-a", "*.example", "--deny-list", path, "-q"]) as server, \
+                contextlib.ExitStack() as stack:
+            self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
+            before = memory(server.pid)
+            fetch = [stack.enter_context(self.live(options=options)) for options in
+                     [[], ["-d", "good.example"], ["--only", "good.example"]] + [[]] * 5]
+            hosts = ["good.example", "evil.example", "v4only.example"]
+
+            def codes():
+                return [" ".join(f("http://%s/" % h) for h in hosts) for f in fetch]
+            want = ["200 403 200", "403 403 200", "200 403 403"] + ["200 403 200"] * 5
+            self.assertEqual(codes(), want)
+            self.assertEqual(self.ask('{"op":"reload"}')[0]["ok"], True)
+            self.assertEqual(codes(), want)
+            # a list of its own for each of them takes more than 3 MiB
+            self.assertLess(memory(server.pid) - before, 12 * 1024)
 
     @contextlib.contextmanager
     def live(self, **kw):

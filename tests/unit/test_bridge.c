@@ -185,7 +185,7 @@ static void test_rx_turn_takes_frames_in_pieces(void **state)
 		in[i] = (struct netns_listener){
 			.kind = NETNS_FORWARD, .family = AF_INET, .index = i, .fd = make_listener()
 		};
-	bridge_rx_init(&rx);
+	bridge_rx_init(&rx, NETNS_LISTENERS_MAX);
 	assert_int_equal(fcntl(pair[1], F_SETFL, O_NONBLOCK), 0);
 	assert_int_equal(bridge_rx_turn(&rx, pair[1], &err), 0);
 	pid = fork();
@@ -219,7 +219,7 @@ static void test_rx_turn_refuses_garbage(void **state)
 	for (int where = 0; where < 2; where++) { /* a descriptor at the start, or in the middle */
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 		assert_int_equal(fcntl(pair[1], F_SETFL, O_NONBLOCK), 0);
-		bridge_rx_init(&rx);
+		bridge_rx_init(&rx, NETNS_LISTENERS_MAX);
 		before = count_fds();
 		if (where == 1) {
 			assert_int_equal(send(pair[0], garbage, 10, 0), 10);
@@ -230,7 +230,7 @@ static void test_rx_turn_refuses_garbage(void **state)
 		bridge_rx_clear(&rx);
 		assert_int_equal(count_fds(), before);
 		(void)close(pair[0]);
-		bridge_rx_init(&rx);
+		bridge_rx_init(&rx, NETNS_LISTENERS_MAX);
 		(void)close(pair[1]);
 	}
 	(void)close(fd);
