@@ -298,13 +298,17 @@ static enum hosts_name name_of_hosts(const struct capture *c, const struct addr 
 				     struct hostname *out)
 {
 	struct target t = { .addr = { .family = AF_UNSPEC }, .port = port, .via = VIA_CAPTURE };
+	struct hostname v[LOCAL_MAX];
+	size_t n = hostsfile_names(c->hosts, a, v, ARRAY_SIZE(v));
 	enum hosts_name best = NAME_NONE;
-	size_t at = 0;
 
-	while (hostsfile_next_name(c->hosts, a, &at, &t.host)) {
+	if (n > ARRAY_SIZE(v)) /* a list of what to block, say: it names nothing */
+		return NAME_NONE;
+	for (size_t i = 0; i < n; i++) {
 		enum hosts_name kind = NAME_UNLISTED;
 		struct decision d;
 
+		t.host = v[i];
 		policy_decide(*c->policy, &t, &d);
 		if (d.verdict == VERDICT_ALLOW)
 			kind = NAME_ALLOWED;
@@ -313,15 +317,16 @@ static enum hosts_name name_of_hosts(const struct capture *c, const struct addr 
 		if (kind <= best)
 			continue;
 		best = kind;
-		*out = t.host;
+		*out = v[i];
 	}
 	return best;
 }
 
 /*
  * Programs read the hosts file themselves, before they ask a name server. What the policy says of a
- * name must hold for the address that they find there, unless a rule speaks of the address itself;
- * what is denied is denied by either.
+ * name must hold for the address that they find there, unless a rule speaks of the address itself.
+ * A denied name wins here, where a program may have meant it; an address that is asked for as such,
+ * through the proxy, is not its name's.
  */
 bool capture_name(struct capture *c, const struct addr *dialled, uint16_t port,
 		  struct hostname *out)
@@ -342,4 +347,25 @@ bool capture_name(struct capture *c, const struct addr *dialled, uint16_t port,
 	t.via = VIA_CAPTURE;
 	policy_decide(*c->policy, &t, &d);
 	return d.verdict != VERDICT_ALLOW && d.code != CODE_DENIED;
+}
+
+bool capture_same(const struct capture *c, const struct target *t, const struct hostname *asked)
+{
+	struct target other = { .host = *asked, .port = t->port, .via = t->via };
+	struct addr mine[LOCAL_MAX], its[LOCAL_MAX];
+	size_t n, m;
+	struct decision d;
+
+	if (t->via != VIA_CAPTURE || !c->hosts)
+		return false;
+	policy_decide(*c->policy, &other, &d);
+	if (d.verdict != VERDICT_ALLOW)
+		return false;
+	n = hostsfile_lookup(c->hosts, &t->host, mine, ARRAY_SIZE(mine));
+	m = hostsfile_lookup(c->hosts, asked, its, ARRAY_SIZE(its));
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < m; k++)
+			if (addr_equal(&mine[i], &its[k]))
+				return true;
+	return false;
 }

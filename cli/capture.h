@@ -66,4 +66,12 @@ void capture_settle(struct capture *c);
 bool capture_name(struct capture *c, const struct addr *dialled, uint16_t port,
 		  struct hostname *out);
 
+/**
+ * capture_same() - whether a client in a captured tunnel to @t may ask the server for @asked
+ *
+ * The hosts file gives both one address, so that the address does not tell which was meant, and the
+ * policy allows @asked on that port, too.
+ */
+bool capture_same(const struct capture *c, const struct target *t, const struct hostname *asked);
+
 #endif

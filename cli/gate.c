@@ -329,7 +329,15 @@ static bool name_cb(void *arg, const struct addr *dialled, uint16_t port, struct
 {
 	const struct gate *g = arg;
 
-	return capture_name(g->capture, dialled, port, out);
+	/* what the sandbox is tried with must not be renamed */
+	return !g->prove.active && capture_name(g->capture, dialled, port, out);
+}
+
+static bool same_cb(void *arg, const struct target *t, const struct hostname *asked)
+{
+	const struct gate *g = arg;
+
+	return capture_same(g->capture, t, asked);
 }
 
 static void *ask_cb(void *arg, const struct proxy_question *q, proxy_ask_cb *cb, void *cb_arg)
@@ -408,6 +416,7 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 		.event = event_cb,
 		.admit = admit_cb,
 		.name = name_cb,
+		.same = same_cb,
 		.door = door_cb,
 		.canary = canary_cb,
 		.upstream = g->upstreams,

@@ -17,19 +17,26 @@
 /**
  * struct pair - one name of one line
  * @name: offset of its text in the table's names
- * @next: the next pair of the same bucket, in file order, or NONE
+ * @next: the next pair of the same bucket, in file order, or NONE: by the name, and by the address
  */
 struct pair {
 	struct addr addr;
 	uint8_t len;
 	uint32_t name;
-	uint32_t next;
+	uint32_t next[2];
+};
+
+enum { BY_NAME, BY_ADDR };
+
+/** struct chains - first and last pair of each bucket, or NONE */
+struct chains {
+	uint32_t *heads, *tails;
 };
 
 /**
  * struct table - the contents of one reading
  * @names: texts of all names, one after the other, not terminated
- * @heads, @tails: first and last pair of each bucket, or NONE
+ * @by: where each name, and each address, is found
  * @mask: number of buckets less one
  */
 struct table {
@@ -37,7 +44,7 @@ struct table {
 	size_t names_len, names_cap;
 	struct pair *pairs;
 	size_t n, cap;
-	uint32_t *heads, *tails;
+	struct chains by[2];
 	size_t mask;
 };
 
@@ -57,8 +64,10 @@ static void table_clear(struct table *t)
 {
 	free(t->names);
 	free(t->pairs);
-	free(t->heads);
-	free(t->tails);
+	for (size_t i = 0; i < ARRAY_SIZE(t->by); i++) {
+		free(t->by[i].heads);
+		free(t->by[i].tails);
+	}
 	*t = (struct table){ 0 };
 }
 
@@ -70,10 +79,27 @@ static int table_add(struct table *t, const struct hostname *name, const struct 
 	t->names = xgrow(t->names, &t->names_cap, t->names_len + name->len, 1024, 1);
 	memcpy(t->names + t->names_len, name->s, name->len);
 	t->pairs[t->n++] = (struct pair){
-		.addr = *a, .len = name->len, .name = (uint32_t)t->names_len, .next = NONE
+		.addr = *a, .len = name->len, .name = (uint32_t)t->names_len, .next = { NONE, NONE }
 	};
 	t->names_len += name->len;
 	return 0;
+}
+
+static size_t bucket_of_addr(const struct table *t, const struct hash_key *key,
+			     const struct addr *a)
+{
+	return hash_bytes(key, a->bytes, a->family == AF_INET ? 4 : sizeof(a->bytes)) & t->mask;
+}
+
+static void chain(struct table *t, int by, size_t bucket, uint32_t i)
+{
+	struct chains *c = &t->by[by];
+
+	if (c->heads[bucket] == NONE)
+		c->heads[bucket] = i;
+	else
+		t->pairs[c->tails[bucket]].next[by] = i;
+	c->tails[bucket] = i;
 }
 
 /* Buckets are made once the number of pairs is known; appending keeps the order of the file. */
@@ -84,19 +110,17 @@ static void table_index(struct table *t, const struct hash_key *key)
 	while (buckets < t->n)
 		buckets *= 2;
 	t->mask = buckets - 1;
-	t->heads = xmalloc(buckets * sizeof(*t->heads));
-	t->tails = xmalloc(buckets * sizeof(*t->tails));
-	memset(t->heads, 0xff, buckets * sizeof(*t->heads));
-	memset(t->tails, 0xff, buckets * sizeof(*t->tails));
+	for (size_t i = 0; i < ARRAY_SIZE(t->by); i++) {
+		t->by[i].heads = xmalloc(buckets * sizeof(*t->by[i].heads));
+		t->by[i].tails = xmalloc(buckets * sizeof(*t->by[i].tails));
+		memset(t->by[i].heads, 0xff, buckets * sizeof(*t->by[i].heads));
+		memset(t->by[i].tails, 0xff, buckets * sizeof(*t->by[i].tails));
+	}
 	for (uint32_t i = 0; i < t->n; i++) {
 		const struct pair *p = &t->pairs[i];
-		size_t b = hash_bytes(key, t->names + p->name, p->len) & t->mask;
 
-		if (t->heads[b] == NONE)
-			t->heads[b] = i;
-		else
-			t->pairs[t->tails[b]].next = i;
-		t->tails[b] = i;
+		chain(t, BY_NAME, hash_bytes(key, t->names + p->name, p->len) & t->mask, i);
+		chain(t, BY_ADDR, bucket_of_addr(t, key, &p->addr), i);
 	}
 }
 
@@ -275,8 +299,8 @@ size_t hostsfile_lookup(const struct hostsfile *h, const struct hostname *name, 
 	size_t n = 0;
 	uint32_t i;
 
-	i = t->heads[hash_bytes(&h->key, name->s, name->len) & t->mask];
-	for (; i != NONE && n < max; i = t->pairs[i].next) {
+	i = t->by[BY_NAME].heads[hash_bytes(&h->key, name->s, name->len) & t->mask];
+	for (; i != NONE && n < max; i = t->pairs[i].next[BY_NAME]) {
 		const struct pair *p = &t->pairs[i];
 
 		if (p->len != name->len || memcmp(t->names + p->name, name->s, p->len))
@@ -287,21 +311,24 @@ size_t hostsfile_lookup(const struct hostsfile *h, const struct hostname *name, 
 	return n;
 }
 
-bool hostsfile_next_name(const struct hostsfile *h, const struct addr *a, size_t *at,
-			 struct hostname *out)
+size_t hostsfile_names(const struct hostsfile *h, const struct addr *a, struct hostname *out,
+		       size_t max)
 {
 	const struct table *t = &h->table;
+	size_t n = 0;
+	uint32_t i = t->by[BY_ADDR].heads[bucket_of_addr(t, &h->key, a)];
 
-	while (*at < t->n) {
-		const struct pair *p = &t->pairs[(*at)++];
+	for (; i != NONE; i = t->pairs[i].next[BY_ADDR]) {
+		const struct pair *p = &t->pairs[i];
 
 		if (!addr_equal(&p->addr, a))
 			continue;
-		*out = (struct hostname){ .len = p->len };
-		memcpy(out->s, t->names + p->name, p->len);
-		return true;
+		if (n == max)
+			return max + 1;
+		out[n] = (struct hostname){ .len = p->len };
+		memcpy(out[n++].s, t->names + p->name, p->len);
 	}
-	return false;
+	return n;
 }
 
 size_t hostsfile_count(const struct hostsfile *h)

@@ -51,13 +51,13 @@ size_t hostsfile_lookup(const struct hostsfile *h, const struct hostname *name, 
 			size_t max);
 
 /**
- * hostsfile_next_name() - the names of an address in file order, a name as often as it is there
- * @at: where to go on, 0 to begin
+ * hostsfile_names() - the names of an address in file order, a name as often as it is there
+ * @out: receives at most @max names
  *
- * Looks at every entry. Return: false when there is no other; else @out is filled.
+ * Return: how many; @max + 1 when there are more.
  */
-bool hostsfile_next_name(const struct hostsfile *h, const struct addr *a, size_t *at,
-			 struct hostname *out);
+size_t hostsfile_names(const struct hostsfile *h, const struct addr *a, struct hostname *out,
+		       size_t max);
 
 /** hostsfile_count() - how many name and address pairs are held. */
 size_t hostsfile_count(const struct hostsfile *h);

@@ -79,6 +79,9 @@ typedef void proxy_ask_cb(void *arg, const struct decision *d);
 typedef bool proxy_name_cb(void *arg, const struct addr *dialled, uint16_t port,
 			   struct hostname *out);
 
+/** typedef proxy_same_cb - see struct session_config */
+typedef bool proxy_same_cb(void *arg, const struct target *t, const struct hostname *asked);
+
 /**
  * struct proxy_question - what an asker is told about a held connection
  * @target: who it wants to reach
@@ -103,6 +106,7 @@ struct proxy_question {
  * @ask_cancel: withdraw the question that @ask returned
  * @admit: a last word on an allowed name before it is looked up (false: code "limit"), or NULL
  * @name: for captured connections; NULL when there are none
+ * @same: whether a TLS client in a tunnel to @t may ask for the server @asked instead; or NULL
  * @door: the rule that refuses a port of this machine's loopback, on which a listener of ours leads
  *        back to this session (NULL: there is none); or NULL
  * @canary: a target that the proxy answers a CONNECT for itself, to show that it is there; or NULL
@@ -118,6 +122,7 @@ struct session_config {
 	void (*ask_cancel)(void *arg, void *question);
 	bool (*admit)(void *arg, const struct target *t, const struct decision *d);
 	proxy_name_cb *name;
+	proxy_same_cb *same;
 	const struct rule *(*door)(void *arg, uint16_t port);
 	bool (*canary)(void *arg, const struct target *t);
 	const struct upstreams *upstream;

@@ -78,7 +78,9 @@ struct snicheck {
 	uint8_t *early;
 	size_t off, nearly;
 	bool strict, first, owed, decided, deaf, ending;
-	struct hostname name;
+	struct target target;
+	proxy_same_cb *same;
+	void *arg;
 };
 
 struct snicheck *snicheck_new(enum sni_check check, const struct target *t)
@@ -89,8 +91,14 @@ struct snicheck *snicheck_new(enum sni_check check, const struct target *t)
 		return NULL;
 	s = xcalloc(1, sizeof(*s));
 	s->strict = check == SNI_STRICT;
-	s->name = t->host;
+	s->target = *t;
 	return s;
+}
+
+void snicheck_same(struct snicheck *s, proxy_same_cb *same, void *arg)
+{
+	s->same = same;
+	s->arg = arg;
 }
 
 void snicheck_free(struct snicheck *s)
@@ -109,7 +117,10 @@ static bool hello_may_go(const struct snicheck *s, const struct tls_hello *h)
 		return false;
 	if (h->kind == TLS_HELLO_NONE)
 		return true;
-	return h->kind == TLS_HELLO_NAME && hostname_equal(&h->name, &s->name);
+	if (h->kind != TLS_HELLO_NAME)
+		return false;
+	return hostname_equal(&h->name, &s->target.host) ||
+	       (s->same && s->same(s->arg, &s->target, &h->name));
 }
 
 /*

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "policy/policy.h"
+#include "proxy/proxy.h"
 #include "proxy/tunnel.h"
 
 #define SNICHECK_PORT 443
@@ -30,6 +31,9 @@ enum snicheck_verdict {
 
 /** snicheck_new() - NULL if the tunnel is none of those judged. Free with snicheck_free(). */
 struct snicheck *snicheck_new(enum sni_check check, const struct target *t);
+
+/** snicheck_same() - ask @same about a name that is not the target's. */
+void snicheck_same(struct snicheck *s, proxy_same_cb *same, void *arg);
 
 /** snicheck_free() - NULL is allowed. */
 void snicheck_free(struct snicheck *s);

@@ -609,6 +609,22 @@ for n in "$@"; do curl -sS -m 10 "http://$n:8080/" 2>&1 || true; done
             s.sendall(b"GET / HTTP/1.0\r\n\r\n")
             self.assertIn(b"hello from host", s.recv(4096) + s.recv(4096))
 
+    def test_an_address_with_two_names(self):
+        """Which one a program meant is told by TLS: any that is allowed, and no other."""
+        names = ["hosts-good.example", "hosts-also.example"]
+        script = "for n in %s; do curl -sSk -m 10 --noproxy '*' https://$n/ 2>&1; done" % (
+            " ".join(names))
+        for options in ([x for n in names for x in ("-a", n)], ["-a", "*.example"]):
+            done = self.w.sbx_run(options, ["sh", "-c", script])
+            self.assertEqual(done.stdout.splitlines(), ["hello from net " + n for n in names],
+                             done.stderr)
+        o = self.w.oracle()
+        done = self.w.sbx_run(["-a", names[0]], ["sh", "-c", script])
+        self.assertEqual(done.stdout.splitlines()[0], "hello from net " + names[0], done.stderr)
+        self.assertNotIn("hello from net " + names[1], done.stdout)
+        self.assertIn("TLS asked for another name", done.stderr)
+        self.assertEqual(len(o.requests()), 1)
+
     def test_hosts_file_names_elsewhere_follow_the_policy(self):
         """Programs read the file themselves: what they dial then stands for the name, too."""
         name = "hosts-good.example"

@@ -428,7 +428,9 @@ class World:
         self.write("resolv.conf", "search corp.test\noptions ndots:5\nnameserver %s\n" % GATE4)
         self.write("hosts", "127.0.0.1 localhost\n::1 localhost ip6-localhost\n"
                    "127.0.1.1 testhost\n127.0.0.1 hosts-lo.example\n"
-                   "%s hosts-good.example\n" % v4(1))
+                   "%s hosts-good.example hosts-also.example\n"
+                   # what a sandbox is tried with
+                   "192.0.2.1 hosts-proof.example\n2001:db8::1 hosts-proof.example\n" % v4(1))
         self.certificates()
 
     def certificates(self):

@@ -40,6 +40,43 @@ static const char *answer(const char *text, const char *name)
 	return out;
 }
 
+static void test_names_of_an_address(void **state)
+{
+	static const char text[] = "192.0.2.1 a.example b.example\n192.0.2.2 c.example\n"
+				   "::1 d.example\n192.0.2.1 e.example a.example\n";
+	static const struct {
+		const char *addr, *names;
+		size_t n;
+	} rows[] = {
+		{ "192.0.2.1", "a.example b.example e.example a.example", 4 },
+		{ "192.0.2.2", "c.example", 1 },
+		{ "::1", "d.example", 1 },
+		{ "192.0.2.3", "", 0 },
+		{ "::2", "", 0 },
+	};
+	struct error err = { 0 };
+	struct hostsfile *h = hostsfile_parse(text, strlen(text), &err);
+
+	(void)state;
+	assert_non_null(h);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct hostname v[4];
+		char got[256] = "";
+		struct addr a;
+
+		assert_true(addr_parse(rows[i].addr, strlen(rows[i].addr), &a));
+		assert_int_equal(hostsfile_names(h, &a, v, 4), rows[i].n);
+		for (size_t k = 0; k < rows[i].n; k++) {
+			strcat(got, k ? " " : "");
+			strncat(got, v[k].s, v[k].len);
+		}
+		assert_string_equal(got, rows[i].names);
+		if (rows[i].n > 1)
+			assert_int_equal(hostsfile_names(h, &a, v, 1), 2);
+	}
+	hostsfile_close(h);
+}
+
 static void test_lookup_accepts(void **state)
 {
 	static const char *const rows[][3] = {
@@ -238,6 +275,7 @@ static void test_refresh_keeps_old_contents_when_reading_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_of_an_address),
 		cmocka_unit_test(test_lookup_accepts),
 		cmocka_unit_test(test_lookup_skips),
 		cmocka_unit_test(test_parse_takes_nul_as_part_of_a_word),
