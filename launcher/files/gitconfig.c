@@ -105,7 +105,7 @@ void gitconfig_parse(char *text, size_t n, gitconfig_use *use, void *arg)
 	while ((line = next_line(&text))) {
 		char *p = line + strspn(line, BLANKS), *key, *end;
 
-		if (*p == '[') {
+		while (*p == '[') { /* there may be several on a line */
 			p = read_section(p, section);
 			p += strspn(p, BLANKS);
 		}

@@ -2,18 +2,25 @@
  * Theory of operation
  *
  *  - rebase-merge/git-rebase-todo: "exec" lines are run by `git rebase --continue`. Those that were there
- *    at the start, waiting or done, are the user's.
- *  - rebase-merge/strategy, and "strategy" in sequencer/opts: git runs "git-merge-STRATEGY", and where
- *    there is a slash in that, it is a path in the working tree. No strategy has one.
+ *    at the start, waiting or done, are the user's; so "done" must not get any from the command either,
+ *    or the next run would take them for the user's.
+ *  - strategy in rebase-merge and rebase-apply, and "strategy" in sequencer/opts: git runs
+ *    "git-merge-STRATEGY". strategy_opts, "strategy-option" and rebase-apply/apply-opt are options for
+ *    that and for git apply. BISECT_NAMES: words for a shell. What is no harm is in gitopts.c.
  *  - MERGE_RR: the files whose conflicts are being resolved. With the next commit git copies each, and
  *    each link's target, to rr-cache, where the next run may read it, be it a key at an absolute path.
- *    So each must be a plain file of the working tree, or missing.
+ *    So each must be a plain file of the working tree, or missing. The working tree of a linked worktree
+ *    or a submodule is the one that was named there at the start, where the command cannot change that.
+ *
+ * What was there at the start is the user's and stays. What cannot be read whole goes, whosever it is: a
+ * program of git's might still read as much of it as does harm.
  */
 #include "launcher/files/gitstate.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -25,12 +32,16 @@
 #include "base/fd.h"
 #include "base/xalloc.h"
 #include "launcher/files/gitconfig.h"
+#include "launcher/files/gitopts.h"
 
 #define STATE_MAX (4 * 1024 * 1024)
 #define TODO	  "git-rebase-todo"
 
 #define RUNS   "'git rebase --continue' would run:"
 #define MERGES "git would run a program of this name to merge:"
+#define KEEPS  "the next run would take it for a line of yours:"
+#define PASSES "git would pass options to a program of its own:"
+#define QUOTES "git would have a shell run:"
 #define COPIES "git would copy a file from elsewhere into rr-cache:"
 
 const char *gitstate_take_away(int dir, const char *name)
@@ -56,28 +67,22 @@ static bool is_exec(const char *line, size_t n)
 	return i == n || isspace((unsigned char)line[i]);
 }
 
-static bool has_line(const struct gitstate *g, const char *line, size_t n)
-{
-	for (size_t i = 0; i < g->nlines; i++)
-		if (strlen(g->lines[i]) == n && memcmp(g->lines[i], line, n) == 0)
-			return true;
-	return false;
-}
-
-static void add_line(struct gitstate *g, const char *line, size_t n)
-{
-	if (has_line(g, line, n))
-		return;
-	g->lines = xreallocarray(g->lines, g->nlines + 1, sizeof(*g->lines));
-	g->lines[g->nlines++] = xstrndup(line, n);
-}
-
-/* The file's text; NULL if there is none that git could read: errno is ENOENT, or says why. */
-static char *read_state(int dir, const char *name, size_t *n)
+/*
+ * The file's text; NULL if there is none. One that cannot be read whole is dealt with here; of links and
+ * pipes leftover.c takes care.
+ */
+static char *read_state(const struct gitstate_visit *v, int dir, const char *name, const char *at,
+			size_t *n)
 {
 	CLEANUP_CLOSE int fd = fd_open_regular(dir, name, O_NOFOLLOW, &(struct error){ 0 });
+	char *text = fd < 0 ? NULL : fd_read_file(fd, STATE_MAX, n);
 
-	return fd < 0 ? NULL : fd_read_file(fd, STATE_MAX, n);
+	if (text || errno == ENOENT || errno == ELOOP || errno == EINVAL || errno == EISDIR)
+		return text;
+	if (v->task == GITSTATE_SWEEP)
+		v->say(v->arg, at, "a file of git's state, which cannot be read whole", "",
+		       gitstate_take_away(dir, name));
+	return NULL;
 }
 
 static size_t line_length(const char *p, const char *end)
@@ -88,11 +93,11 @@ static size_t line_length(const char *p, const char *end)
 }
 
 /* Lines that the user's own rebase runs. */
-static void note_todo(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
-		      const char *at)
+static void note_lines(struct gitstate *g, const struct gitstate_visit *v, int dir,
+		       const char *name, const char *at)
 {
 	size_t n;
-	CLEANUP_FREE char *text = read_state(dir, name, &n);
+	CLEANUP_FREE char *text = read_state(v, dir, name, at, &n);
 
 	for (const char *p = text, *end = text ? text + n : NULL; p && p < end;) {
 		size_t len = line_length(p, end);
@@ -100,7 +105,7 @@ static void note_todo(struct gitstate *g, const struct gitstate_visit *v, int di
 		if (is_exec(p, len)) {
 			CLEANUP_FREE char *line = xstrndup(p, len);
 
-			add_line(g, p, len);
+			gitseen_add(&g->seen, GITSEEN_LINE, "", p, len);
 			if (v->task == GITSTATE_WARN && strcmp(name, TODO) == 0)
 				v->say(v->arg, at, RUNS, line, GITSTATE_ORPHAN);
 		}
@@ -109,7 +114,7 @@ static void note_todo(struct gitstate *g, const struct gitstate_visit *v, int di
 }
 
 size_t gitstate_filter(const struct gitstate *g, const struct gitstate_visit *v, const char *at,
-		       char *text, size_t n, unsigned *taken)
+		       const char *what, char *text, size_t n, unsigned *taken)
 {
 	char *out = text;
 
@@ -117,10 +122,10 @@ size_t gitstate_filter(const struct gitstate *g, const struct gitstate_visit *v,
 	for (char *p = text, *end = text + n; p < end;) {
 		size_t len = line_length(p, end), whole = len + (p + len < end);
 
-		if (is_exec(p, len) && !has_line(g, p, len)) {
+		if (is_exec(p, len) && !gitseen_has(&g->seen, GITSEEN_LINE, "", p, len)) {
 			CLEANUP_FREE char *line = xstrndup(p, len);
 
-			v->say(v->arg, at, RUNS, line,
+			v->say(v->arg, at, what, line,
 			       "the command has left the line, and it has been taken out");
 			++*taken;
 		} else {
@@ -148,24 +153,19 @@ static int replace(int dir, const char *name, const char *text, size_t n)
 	return 0;
 }
 
-static void sweep_todo(const struct gitstate *g, const struct gitstate_visit *v, int dir,
-		       const char *at)
+static void sweep_lines(const struct gitstate *g, const struct gitstate_visit *v, int dir,
+			const char *name, const char *at, const char *what)
 {
 	size_t n, left;
-	CLEANUP_FREE char *text = read_state(dir, TODO, &n);
+	CLEANUP_FREE char *text = read_state(v, dir, name, at, &n);
 	unsigned taken;
 
-	if (!text && (errno == EFBIG || errno == EACCES)) {
-		v->say(v->arg, at, "a list of a rebase, which cannot be read", "",
-		       gitstate_take_away(dir, TODO));
-		return;
-	}
 	if (!text)
 		return;
-	left = gitstate_filter(g, v, at, text, n, &taken);
-	if (taken && replace(dir, TODO, text, left) < 0)
+	left = gitstate_filter(g, v, at, what, text, n, &taken);
+	if (taken && replace(dir, name, text, left) < 0)
 		v->say(v->arg, at, "a list of a rebase, which cannot be written", "",
-		       gitstate_take_away(dir, TODO));
+		       gitstate_take_away(dir, name));
 }
 
 /* A file that git must not meet: taken away, or told. */
@@ -178,52 +178,109 @@ static void deal(const struct gitstate_visit *v, int dir, const char *name, cons
 	       v->task == GITSTATE_WARN ? GITSTATE_ORPHAN : gitstate_take_away(dir, name));
 }
 
-static void visit_strategy(const struct gitstate_visit *v, int dir, const char *at)
+/* Whether the user has it so; at the start it is remembered, and nobody knows of an orphan. */
+static bool is_users(struct gitstate *g, const struct gitstate_visit *v, enum gitseen_kind kind,
+		     const char *at, const char *text, size_t n)
 {
-	CLEANUP_FREE char *where = xasprintf("%s/strategy", at);
-	size_t n;
-	CLEANUP_FREE char *text = read_state(dir, "strategy", &n);
-
-	if (text && memchr(text, '/', n))
-		deal(v, dir, "strategy", where, MERGES, text);
+	if (v->task != GITSTATE_SWEEP)
+		gitseen_add(&g->seen, kind, at, text, n);
+	return v->task == GITSTATE_NOTE ||
+	       (v->task == GITSTATE_SWEEP && gitseen_has(&g->seen, kind, at, text, n));
 }
 
+static bool is_strategy(struct gitstate *g, const struct gitstate_visit *v, const char *text,
+			size_t n)
+{
+	while (n > 0 && isspace((unsigned char)text[n - 1]))
+		n--;
+	return gitopts_is_strategy(text, n) || is_users(g, v, GITSEEN_STRATEGY, "", text, n);
+}
+
+static void visit_strategy(struct gitstate *g, const struct gitstate_visit *v, int dir,
+			   const char *above)
+{
+	CLEANUP_FREE char *at = xasprintf("%s/strategy", above);
+	size_t n;
+	CLEANUP_FREE char *text = read_state(v, dir, "strategy", at, &n);
+
+	if (text && !is_strategy(g, v, text, n))
+		deal(v, dir, "strategy", at, MERGES, text);
+}
+
+/* A file whose whole text must be harmless by @is, or the user's. */
+static void visit_text(struct gitstate *g, const struct gitstate_visit *v, int dir,
+		       const char *name, const char *at, const char *what,
+		       bool (*is)(const char *text, size_t n))
+{
+	size_t n;
+	CLEANUP_FREE char *text = read_state(v, dir, name, at, &n);
+
+	if (text && !is(text, n) && !is_users(g, v, GITSEEN_FILE, at, text, n))
+		deal(v, dir, name, at, what, text);
+}
+
+/* rebase-merge, rebase-apply, which have many names in common. */
 static void visit_rebase(struct gitstate *g, const struct gitstate_visit *v, int dir,
 			 const char *at)
 {
 	CLEANUP_FREE char *todo = xasprintf("%s/" TODO, at);
+	CLEANUP_FREE char *done = xasprintf("%s/done", at);
+	CLEANUP_FREE char *merge = xasprintf("%s/strategy_opts", at);
+	CLEANUP_FREE char *apply = xasprintf("%s/apply-opt", at);
 
-	visit_strategy(v, dir, at);
+	visit_strategy(g, v, dir, at);
+	visit_text(g, v, dir, "strategy_opts", merge, PASSES, gitopts_merges);
+	visit_text(g, v, dir, "apply-opt", apply, PASSES, gitopts_applies);
 	if (v->task == GITSTATE_SWEEP) {
-		sweep_todo(g, v, dir, todo);
+		sweep_lines(g, v, dir, TODO, todo, RUNS);
+		sweep_lines(g, v, dir, "done", done, KEEPS);
 		return;
 	}
-	note_todo(g, v, dir, TODO, todo);
-	note_todo(g, v, dir, "done", todo);
+	note_lines(g, v, dir, TODO, todo);
+	note_lines(g, v, dir, "done", done);
 }
 
-/* A name of a strategy with a slash in it. */
+/** struct options - those of a cherry-pick; @found is the first that git must not meet */
+struct options {
+	struct gitstate *g;
+	const struct gitstate_visit *v;
+	const char *what;
+	char *found;
+};
+
 static void take_option(void *arg, const char *section, const char *key, const char *value)
 {
-	char **found = arg;
+	struct options *o = arg;
+	size_t n = strlen(value);
+	const char *what = NULL;
 
-	if (!*found && strcasecmp(section, "options") == 0 && strcasecmp(key, "strategy") == 0 &&
-	    strchr(value, '/'))
-		*found = xstrdup(value);
+	if (o->found || strcasecmp(section, "options") != 0)
+		return;
+	if (strcasecmp(key, "strategy") == 0 && !is_strategy(o->g, o->v, value, n))
+		what = MERGES;
+	if (strcasecmp(key, "strategy-option") == 0 && !gitopts_merges(value, n) &&
+	    !is_users(o->g, o->v, GITSEEN_FILE, "opts", value, n))
+		what = PASSES;
+	if (!what)
+		return;
+	o->what = what;
+	o->found = xstrdup(value);
 }
 
 /* Options of a cherry-pick or a revert that goes on, in the form of git's configuration. */
-static void visit_sequencer(const struct gitstate_visit *v, int dir, const char *at)
+static void visit_sequencer(struct gitstate *g, const struct gitstate_visit *v, int dir,
+			    const char *above)
 {
-	CLEANUP_FREE char *where = xasprintf("%s/opts", at);
-	CLEANUP_FREE char *found = NULL;
+	struct options o = { .g = g, .v = v };
+	CLEANUP_FREE char *at = xasprintf("%s/opts", above);
 	size_t n;
-	CLEANUP_FREE char *text = read_state(dir, "opts", &n);
+	CLEANUP_FREE char *text = read_state(v, dir, "opts", at, &n);
 
 	if (text)
-		gitconfig_parse(text, n, take_option, &found);
-	if (found)
-		deal(v, dir, "opts", where, MERGES, found);
+		gitconfig_parse(text, n, take_option, &o);
+	if (o.found)
+		deal(v, dir, "opts", at, o.what, o.found);
+	free(o.found);
 }
 
 /* A file of the working tree with no link on the way to it, or nothing. */
@@ -251,17 +308,66 @@ const char *gitstate_elsewhere(const char *text, size_t n, int tree)
 	return NULL;
 }
 
-static void visit_resolutions(const struct gitstate *g, const struct gitstate_visit *v, int dir,
+static void take_worktree(void *arg, const char *section, const char *key, const char *value)
+{
+	char **where = arg;
+
+	if (strcasecmp(section, "core") != 0 || strcasecmp(key, "worktree") != 0)
+		return;
+	free(*where);
+	*where = xstrdup(value);
+}
+
+/* Where the working tree is, as a linked worktree's or a submodule's git directory says; or NULL. */
+static char *read_tree(const struct gitstate_visit *v, int dir)
+{
+	const struct gitstate_visit quiet = { GITSTATE_NOTE, v->say, v->arg };
+	size_t n;
+	CLEANUP_FREE char *back = read_state(&quiet, dir, "gitdir", "", &n);
+	CLEANUP_FREE char *config = back ? NULL : read_state(&quiet, dir, "config", "", &n);
+	char *where = NULL;
+
+	if (config)
+		gitconfig_parse(config, n, take_worktree, &where);
+	if (!back)
+		return where;
+	back[strcspn(back, "\r\n")] = '\0';
+	n = strlen(back);
+	return n > 5 && strcmp(back + n - 5, "/.git") == 0 ? xstrndup(back, n - 5) : NULL;
+}
+
+/*
+ * The same, open; -1 unless it is what was there at the start: the command may have moved the working
+ * tree, and put another in its place. @at is that of a file in @dir.
+ */
+static int open_tree(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *at)
+{
+	const char *slash = strrchr(at, '/');
+	CLEANUP_FREE char *above = xstrndup(at, slash ? (size_t)(slash - at) : 0);
+	CLEANUP_FREE char *where = read_tree(v, dir);
+	CLEANUP_FREE char *known = NULL;
+	CLEANUP_CLOSE int fd = where ? openat(dir, where, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -1;
+	known = xasprintf("%ju %ju %s", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino, where);
+	if (v->task != GITSTATE_SWEEP)
+		gitseen_add(&g->seen, GITSEEN_TREE, above, known, strlen(known));
+	else if (!gitseen_has(&g->seen, GITSEEN_TREE, above, known, strlen(known)))
+		return -1;
+	return take_fd(&fd);
+}
+
+static void visit_resolutions(struct gitstate *g, const struct gitstate_visit *v, int dir,
 			      const char *name, const char *at)
 {
-	bool own = !strchr(at, '/'); /* else the working tree is another one */
+	bool own = !strchr(at, '/') && g->tree >= 0; /* else the working tree is another one */
+	CLEANUP_CLOSE int other = own ? -1 : open_tree(g, v, dir, at);
 	size_t n;
-	CLEANUP_FREE char *text = read_state(dir, name, &n);
-	const char *found;
+	CLEANUP_FREE char *text = read_state(v, dir, name, at, &n);
+	const char *found = text ? gitstate_elsewhere(text, n, own ? g->tree : other) : NULL;
 
-	if (!text && (errno == EFBIG || errno == EACCES))
-		deal(v, dir, name, at, "a list of conflicts, which cannot be read", "");
-	found = text ? gitstate_elsewhere(text, n, own ? g->tree : -1) : NULL;
 	if (found)
 		deal(v, dir, name, at, COPIES, found);
 }
@@ -269,28 +375,32 @@ static void visit_resolutions(const struct gitstate *g, const struct gitstate_vi
 void gitstate_dir(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
 		  const char *at)
 {
-	if (strcasecmp(name, "rebase-merge") == 0)
+	if (strcasecmp(name, "rebase-merge") == 0 || strcasecmp(name, "rebase-apply") == 0)
 		visit_rebase(g, v, dir, at);
 	else if (strcasecmp(name, "sequencer") == 0)
-		visit_sequencer(v, dir, at);
+		visit_sequencer(g, v, dir, at);
 }
 
 bool gitstate_is_file(const char *name)
 {
-	return strcasecmp(name, "MERGE_RR") == 0;
+	return strcasecmp(name, "MERGE_RR") == 0 || strcasecmp(name, "BISECT_NAMES") == 0 ||
+	       strcmp(name, "gitdir") == 0;
 }
 
-void gitstate_file(const struct gitstate *g, const struct gitstate_visit *v, int dir,
-		   const char *name, const char *at)
+void gitstate_file(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
+		   const char *at)
 {
-	visit_resolutions(g, v, dir, name, at);
+	CLEANUP_CLOSE int tree = -1;
+
+	if (strcasecmp(name, "MERGE_RR") == 0)
+		visit_resolutions(g, v, dir, name, at);
+	else if (strcmp(name, "gitdir") == 0)
+		tree = v->task == GITSTATE_SWEEP ? -1 : open_tree(g, v, dir, at); /* to know it */
+	else
+		visit_text(g, v, dir, name, at, QUOTES, gitopts_is_quoted);
 }
 
 void gitstate_clear(struct gitstate *g)
 {
-	for (size_t i = 0; i < g->nlines; i++)
-		free(g->lines[i]);
-	free(g->lines);
-	g->lines = NULL;
-	g->nlines = 0;
+	gitseen_clear(&g->seen);
 }

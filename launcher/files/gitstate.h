@@ -9,15 +9,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "launcher/files/gitseen.h"
+
 /**
  * struct gitstate - what is known of one git directory
  * @tree: the working tree, O_PATH, not owned; -1 if it is not known
- * @lines, @nlines: of a rebase, those that were there at the start
+ * @seen: what was there at the start
  */
 struct gitstate {
 	int tree;
-	char **lines;
-	size_t nlines;
+	struct gitseen seen;
 };
 
 /** enum gitstate_task - what is to be done about a file */
@@ -50,18 +51,19 @@ void gitstate_dir(struct gitstate *g, const struct gitstate_visit *v, int dir, c
 bool gitstate_is_file(const char *name);
 
 /** gitstate_file() - the same for a file @name, which is in @dir. */
-void gitstate_file(const struct gitstate *g, const struct gitstate_visit *v, int dir,
-		   const char *name, const char *at);
+void gitstate_file(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
+		   const char *at);
 
 /**
  * gitstate_filter() - take lines that would be run, and are not known, out of the list of a rebase
  * @text: changed in place
+ * @what: what is wrong with each
  * @taken: how many
  *
  * Each is told. Return: the length that is left.
  */
 size_t gitstate_filter(const struct gitstate *g, const struct gitstate_visit *v, const char *at,
-		       char *text, size_t n, unsigned *taken);
+		       const char *what, char *text, size_t n, unsigned *taken);
 
 /**
  * gitstate_elsewhere() - the first path in a list of conflicts that is no plain file of the tree

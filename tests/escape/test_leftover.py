@@ -61,7 +61,7 @@ class Leftover(World):
 
     def harm(self):
         """Whether anything of the user's is other than it was."""
-        with open(self.victim) as f, open(self.repo + "/.git/config") as config:
+        with open(self.victim, errors="replace") as f, open(self.repo + "/.git/config") as config:
             return f.read() != "own\n" or os.listdir(self.dir) != [] or "new" in config.read()
 
     def try_link(self, uid, name, bare):
@@ -118,6 +118,16 @@ class Leftover(World):
                         "sequencer/todo", "cherry-pick"),
     }
 
+    # hidden by its size: git takes what stands before the first zero byte, or all of it
+    STRATEGIES["a large rebase"] = (
+        STRATEGIES["rebase"][0].replace("echo x/../evil >", "printf 'x/../evil\\0' >") +
+        "; truncate -s 5M .git/rebase-merge/strategy", "rebase")
+    STRATEGIES["a large cherry-pick"] = (
+        STRATEGIES["cherry-pick"][0] + "; yes '##################' | head -c 5000000 >> sequencer/opts",
+        "cherry-pick")
+    STRATEGIES["several headers"] = (
+        STRATEGIES["cherry-pick"][0].replace("[options]\\n", "[a][options]"), "cherry-pick")
+
     def test_no_program_of_the_commands_is_a_strategy(self):
         for uid in users():
             for name, (script, verb) in self.STRATEGIES.items():
@@ -125,9 +135,45 @@ class Leftover(World):
                     with self.subTest(uid=uid, name=name, bare=bare):
                         self.repository(uid)
                         done = self.command(uid, script, bare)
-                        self.assertEqual("a program of this name" in done.stderr, not bare, done.stderr)
+                        self.assertEqual(REMOVED in done.stderr, not bare, done.stderr)
                         self.host(uid, GIT + verb + " --continue", check=False)
                         self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
+
+    def test_no_other_program_of_gits_is_a_strategy(self):
+        """git-merge-file writes to the file that its first argument leads to."""
+        script = ("GIT_SEQUENCE_EDITOR=\"sed -i '1i break'\" " + GIT + "rebase -q -i other && "
+                  "echo file > .git/rebase-merge/strategy; ln -s $V $(git rev-parse main^); "
+                  "ln -s $V $(git rev-parse HEAD); echo owned > $(git rev-parse main)")
+        for uid in users():
+            for bare in (True, False):
+                self.repository(uid)
+                done = self.command(uid, script, bare)
+                self.assertEqual("a program of this name" in done.stderr, not bare, done.stderr)
+                self.host(uid, GIT + "rebase --continue", check=False)
+                self.assertEqual(self.harm(), bare)
+
+    def test_options_of_git_am_write_no_file(self):
+        script = ("git format-patch -q -1 other --stdout > p; printf x > b; ! " + GIT + "am p > am.log "
+                  "2>&1; rm -f b; printf \" '--build-fake-ancestor=$V'\" > .git/rebase-apply/apply-opt; "
+                  "echo 1 > .git/rebase-apply/next; echo 2 > .git/rebase-apply/last; "
+                  "cp .git/rebase-apply/0001 .git/rebase-apply/0002; echo c2 > c2; git add c2")
+        for uid in users():
+            for bare in (True, False):
+                self.repository(uid)
+                done = self.command(uid, script, bare)
+                self.assertEqual("git would pass options" in done.stderr, not bare, done.stderr)
+                self.host(uid, GIT + "am --continue", check=False)
+                self.assertEqual(self.harm(), bare)
+
+    def test_two_runs_do_not_make_a_line_the_users(self):
+        for uid in users():
+            for bare in (True, False):
+                self.repository(uid)
+                self.command(uid, TODO % "break" + "; echo \"exec touch $D/mark\" >> "
+                             ".git/rebase-merge/done", bare)
+                self.command(uid, "echo \"exec touch $D/mark\" >> .git/rebase-merge/git-rebase-todo", bare)
+                self.host(uid, GIT + "rebase --continue; " + GIT + "rebase --continue", check=False)
+                self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
 
     def test_git_copies_no_secret_into_the_repository(self):
         """What is kept of a conflict: the next commit copies the file, and a later run could read it."""

@@ -77,11 +77,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned taken = 0, again = 0;
 	size_t n, before = told;
 
-	n = gitstate_filter(&g, &v, "todo", text, size, &taken);
+	n = gitstate_filter(&g, &v, "todo", "runs:", text, size, &taken);
 	CHECK(n <= size && told - before == taken && (taken > 0) == (n < size));
 	CHECK(taken >= count(same, size) && count(text, n) == 0);
 	CHECK(is_within(text, n, same, size));
-	CHECK(gitstate_filter(&g, &v, "todo", text, n, &again) == n && again == 0);
+	CHECK(gitstate_filter(&g, &v, "todo", "runs:", text, n, &again) == n && again == 0);
 	CHECK((gitstate_elsewhere(same, size, -1) != NULL) == (first != NULL));
 	free(text);
 	free(same);

@@ -60,6 +60,8 @@ static void test_parse_is_not_led_astray(void **state)
 	EXPECT("[a]\r\nb = x\\\r\ny\r\n", "a.b=xy|");
 	EXPECT("[a]\nb = x\0y\nc = z\n", "a.b=x|a.c=z|");
 	EXPECT("[a]\nb = \"x;\\\ny\"\n", "a.b=x;y|");
+	EXPECT("[a][core]b = c\n", "core.b=c|");
+	EXPECT("[a \"[\"] [b]\t[core] b = c\n", "core.b=c|");
 	EXPECT("[a", "");
 	EXPECT("[a \"b", "");
 	EXPECT("\\", "");

@@ -244,6 +244,104 @@ static void test_a_strategy_is_no_path(void **state)
 	assert_int_equal(lines, 0);
 }
 
+/* Whatever it is, git may read as much of it as does harm. */
+static void test_state_that_is_too_large_goes(void **state)
+{
+	static const char *const names[] = { "rebase-merge/strategy",
+					     "rebase-apply/strategy",
+					     "rebase-apply/apply-opt",
+					     "sequencer/opts",
+					     "rebase-merge/done",
+					     "rebase-merge/strategy_opts",
+					     "MERGE_RR",
+					     "BISECT_NAMES" };
+
+	(void)state;
+	shell("mkdir .git/rebase-merge .git/rebase-apply .git/sequencer");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		CLEANUP_FREE char *script = xasprintf("echo ours > .git/%s; truncate -s 5M .git/%s",
+						      names[i], names[i]);
+		CLEANUP_FREE char *path = xasprintf(".git/%s", names[i]);
+
+		run(LEFTOVER_GIT, script);
+		assert_false(exists(path));
+		assert_int_equal(lines, 1);
+		assert_non_null(strstr(said, "cannot be read whole"));
+	}
+}
+
+static void test_a_strategy_is_one_of_gits(void **state)
+{
+	static const char *const evil[] = { "file", "one-file", "tree",	    "index",
+					    "x",    "ort x",	"ours\\0x", "Ours" };
+
+	(void)state;
+	shell("mkdir .git/rebase-merge .git/sequencer");
+	for (size_t i = 0; i < ARRAY_SIZE(evil); i++) {
+		CLEANUP_FREE char *merge =
+			xasprintf("printf '%s\\n' > .git/rebase-merge/strategy", evil[i]);
+		CLEANUP_FREE char *pick =
+			xasprintf("printf '[options]\\nstrategy = %s\\n' > .git/sequencer/opts",
+				  strchr(evil[i], '\\') ? "file" : evil[i]);
+
+		run(LEFTOVER_GIT, merge);
+		assert_false(exists(".git/rebase-merge/strategy"));
+		run(LEFTOVER_GIT, pick);
+		assert_false(exists(".git/sequencer/opts"));
+	}
+	shell("echo mine > .git/rebase-merge/strategy");
+	run(LEFTOVER_GIT, "printf '[options]\\nstrategy = mine\\n' > .git/sequencer/opts");
+	assert_string_equal(said, "");
+	assert_true(exists(".git/rebase-merge/strategy") && exists(".git/sequencer/opts"));
+}
+
+static void test_options_for_programs_go(void **state)
+{
+	(void)state;
+	shell("mkdir .git/rebase-merge .git/rebase-apply .git/sequencer");
+	run(LEFTOVER_GIT,
+	    "echo \" '--build-fake-ancestor=/tmp/x'\" > .git/rebase-apply/apply-opt; "
+	    "echo ' --index-output=/tmp/x' > .git/rebase-merge/strategy_opts; "
+	    "printf '[options]\\nstrategy-option = index-output=x\\n' > .git/sequencer/opts; "
+	    "echo ' $(touch x)' > .git/BISECT_NAMES");
+	assert_int_equal(lines, 4);
+	assert_false(exists(".git/rebase-apply/apply-opt") ||
+		     exists(".git/rebase-merge/strategy_opts") || exists(".git/sequencer/opts") ||
+		     exists(".git/BISECT_NAMES"));
+	shell("echo \" '--x=a b'\" > .git/rebase-apply/apply-opt");
+	run(LEFTOVER_GIT,
+	    "echo \" '--ours' --find-renames=50%\" > .git/rebase-merge/strategy_opts; "
+	    "printf '[options]\\nstrategy-option = subtree=a\\n' > .git/sequencer/opts; "
+	    "echo \" 'a b' 'it'\\\\''s'\" > .git/BISECT_NAMES");
+	assert_string_equal(said, "");
+	run(LEFTOVER_GIT,
+	    "echo \" '-p2' '--whitespace=fix' '--directory=x'\" > .git/rebase-apply/apply-opt");
+	assert_string_equal(said, "");
+	run(LEFTOVER_GIT, "echo \" '--x=a c'\" > .git/rebase-apply/apply-opt");
+	assert_false(exists(".git/rebase-apply/apply-opt"));
+}
+
+static void test_lines_are_not_made_known_by_a_run(void **state)
+{
+	(void)state;
+	run(LEFTOVER_GIT, "mkdir .git/rebase-merge; printf 'pick 1\\nexec evil\\n' > "
+			  ".git/rebase-merge/done");
+	assert_int_equal(lines, 1);
+	shell("echo pick 1 | cmp - .git/rebase-merge/done");
+	run(LEFTOVER_GIT, "echo exec evil > .git/rebase-merge/git-rebase-todo");
+	shell("cmp /dev/null .git/rebase-merge/git-rebase-todo");
+}
+
+/* Any number of lines that differ. */
+static void test_many_lines_are_looked_up_at_once(void **state)
+{
+	(void)state;
+	shell("mkdir .git/rebase-merge; seq 200000 | sed 's/^/x /' > .git/rebase-merge/done");
+	run(LEFTOVER_GIT, "mv .git/rebase-merge/done .git/rebase-merge/git-rebase-todo");
+	assert_string_equal(said, "");
+	shell("test $(wc -l < .git/rebase-merge/git-rebase-todo) = 200000");
+}
+
 static void test_resolutions_are_of_plain_files(void **state)
 {
 	static const char *const paths[] = { "/etc/passwd", "../x", "link", "dir/link/passwd",
@@ -264,9 +362,16 @@ static void test_resolutions_are_of_plain_files(void **state)
 	assert_true(exists(".git/MERGE_RR"));
 	assert_int_equal(lines, 0);
 	run(LEFTOVER_GIT,
-	    "mkdir -p .git/worktrees/w; mv .git/MERGE_RR .git/worktrees/w"); /* not known whose */
+	    "mkdir -p .git/worktrees/w; cp .git/MERGE_RR .git/worktrees/w"); /* not known whose */
 	assert_false(exists(".git/worktrees/w/MERGE_RR"));
-	shell("rm -r dir link");
+	shell("mkdir w; touch w/.git; echo $PWD/w/.git > .git/worktrees/w/gitdir");
+	run(LEFTOVER_GIT, "cp .git/MERGE_RR .git/worktrees/w");
+	assert_true(exists(".git/worktrees/w/MERGE_RR"));
+	run(LEFTOVER_GIT, "mkdir w/dir; ln -s /etc/passwd w/dir/a");
+	assert_false(exists(".git/worktrees/w/MERGE_RR"));
+	run(LEFTOVER_GIT, "cp .git/MERGE_RR .git/worktrees/w; mv w v; mkdir w; touch w/.git");
+	assert_false(exists(".git/worktrees/w/MERGE_RR"));
+	shell("rm -r dir link w v");
 }
 
 static void test_a_tree_does_not_become_a_repository(void **state)
@@ -338,6 +443,11 @@ int main(void)
 		cmocka_unit_test_setup(test_lines_of_the_users_own_rebase_stay, make_git),
 		cmocka_unit_test_setup(test_a_list_of_a_rebase_that_is_too_large_goes, make_git),
 		cmocka_unit_test_setup(test_a_strategy_is_no_path, make_git),
+		cmocka_unit_test_setup(test_state_that_is_too_large_goes, make_git),
+		cmocka_unit_test_setup(test_a_strategy_is_one_of_gits, make_git),
+		cmocka_unit_test_setup(test_options_for_programs_go, make_git),
+		cmocka_unit_test_setup(test_lines_are_not_made_known_by_a_run, make_git),
+		cmocka_unit_test_setup(test_many_lines_are_looked_up_at_once, make_git),
 		cmocka_unit_test_setup(test_resolutions_are_of_plain_files, make_git),
 		cmocka_unit_test_setup(test_a_tree_does_not_become_a_repository, make_git),
 		cmocka_unit_test_setup(test_what_a_killed_run_left_is_told, make_git),

@@ -1,0 +1,51 @@
+/*
+ * gitseen.h - what was there at the start, to be told from what a command has left
+ */
+#ifndef LAUNCHER_FILES_GITSEEN_H
+#define LAUNCHER_FILES_GITSEEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+
+/** enum gitseen_kind - what something is; things of different kinds are never the same */
+enum gitseen_kind {
+	GITSEEN_LINE,	  /* of a rebase, anywhere */
+	GITSEEN_STRATEGY, /* its name, anywhere */
+	GITSEEN_FILE,	  /* the whole text of a file of git's state */
+	GITSEEN_TREE,	  /* where a working tree is */
+	GITSEEN_ODD,	  /* neither a file nor a directory */
+	GITSEEN_LOCKED,	  /* a directory in which the command cannot write */
+};
+
+/**
+ * struct gitseen - a set; all zero is an empty one
+ *
+ * It keeps checksums under a key of its own, which no command can choose its names for.
+ */
+struct gitseen {
+	struct hash_key key;
+	uint64_t *slots;
+	size_t n, room;
+};
+
+/**
+ * gitseen_add() - put something in
+ * @at: where it is, or "" if that is all the same
+ * @p, @n: what it is
+ *
+ * What comes when the set is full (256 Ki) is not in it, and counts as the command's later.
+ */
+void gitseen_add(struct gitseen *s, enum gitseen_kind kind, const char *at, const void *p,
+		 size_t n);
+
+/** gitseen_has() - whether it was put in. */
+bool gitseen_has(const struct gitseen *s, enum gitseen_kind kind, const char *at, const void *p,
+		 size_t n);
+
+/** gitseen_clear() - release. */
+void gitseen_clear(struct gitseen *s);
+
+#endif
