@@ -105,7 +105,7 @@ struct door {
  * @clients: the oldest first
  * @reload: when it is due
  * @reloaded_ms, @took_ms: when the last one ended, and how long it took
- * @broken: why the last one failed; no session begins then. Else an empty message
+ * @broken: why the last one failed: a session that is to begin tries again. Else an empty message
  */
 struct attach {
 	struct attach_config cfg;
@@ -434,7 +434,8 @@ static bool take_listeners(struct client *c)
 /* Whether the policy is about to be read again. */
 static bool is_due(const struct attach *a)
 {
-	return (a->files && reload_is_due(a->files)) || event_pending(&a->reload, EV_TIMEOUT, NULL);
+	return (a->files && reload_is_due(a->files)) || a->broken.msg[0] ||
+	       event_pending(&a->reload, EV_TIMEOUT, NULL);
 }
 
 /* Return: false when the client is to be closed. */
@@ -450,6 +451,8 @@ static bool obey(struct client *c, const char *line, size_t n)
 	switch (c->request.op) {
 	case ATTACH_OP_ATTACH:
 		c->waiting = is_due(c->a);
+		if (c->a->broken.msg[0])
+			attach_reload(c->a);
 		return c->waiting || attach(c);
 	case ATTACH_OP_RELOAD:
 		if (!is_outside(c)) {
@@ -534,8 +537,11 @@ static int read_again(struct attach *a, struct error *err)
 	struct client *c;
 	int rc = 0;
 
-	if (gate_read_again(a->cfg.base, err) < 0)
+	a->broken = (struct error){ 0 };
+	if (gate_read_again(a->cfg.base, err) < 0) {
+		a->broken = *err;
 		return -1;
+	}
 	TAILQ_FOREACH (c, &a->clients, entry) {
 		if (!c->gate || gate_read_again(c->gate, &one) == 0)
 			continue;
@@ -566,7 +572,6 @@ static void due_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd, (void)what;
 	a->reloaded_ms = now_ms();
 	a->took_ms = a->reloaded_ms - began;
-	a->broken = rc < 0 ? err : (struct error){ 0 };
 	if (rc < 0)
 		log_warn("reload: %s; the policy stays as it was", err.msg);
 	for (c = TAILQ_FIRST(&a->clients); c; c = next) {

@@ -207,12 +207,18 @@ static inline void world_hosts(struct world *w)
 /* The proxy that the next world must go through, or NULL. */
 static const struct upstreams *world_upstreams;
 
+/* Of the next world's resolver, and how long it waits; 0 for the usual. */
+static size_t world_asks;
+static unsigned world_dns_ms;
+
 static inline struct world *world_start_with(const struct limits *limits)
 {
 	/* Nobody answers there: names outside the hosts file fail. */
 	static const char *const servers[] = { "127.0.0.1:9", NULL };
 	struct world *w = xcalloc(1, sizeof(*w));
-	struct resolver_config rc = { .servers = servers };
+	struct resolver_config rc = { .servers = servers,
+				      .asks = world_asks,
+				      .timeout_ms = world_dns_ms };
 	struct session_config cfg = { .policy = &w->current,
 				      .event = world_note,
 				      .ask = world_ask,

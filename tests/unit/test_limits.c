@@ -367,6 +367,42 @@ static int held_client(uint16_t port)
 	return fd;
 }
 
+static void ask_for_a_name(struct world *w, char *reply, size_t size)
+{
+	static const char req[] = "CONNECT far.example:80 HTTP/1.1\r\nHost: far.example\r\n\r\n";
+	int fd = dial_port(w->port);
+
+	world_allow(w, "far.example");
+	assert_true(send_all(fd, req, strlen(req)));
+	assert_true(recv_rest(fd, reply, size) > 0);
+	close(fd);
+}
+
+/* A name that could not be asked for is refused as that, not as one that is not there. */
+static void test_lookups_that_wait_in_vain(void **state)
+{
+	char reply[4096];
+	struct world *w;
+
+	(void)state;
+	world_asks = 1; /* a lookup is two questions */
+	world_dns_ms = 200;
+	w = world_start();
+	ask_for_a_name(w, reply, sizeof(reply));
+	assert_ptr_equal(strstr(reply, "HTTP/1.1 503 "), reply);
+	assert_non_null(strstr(reply, "\r\nSbx-Net-Code: limit\r\n"));
+	assert_non_null(strstr(reply, "too many names are being looked up at once"));
+	assert_int_equal(world_count(w, PROXY_EVENT_DECISION, CODE_LIMIT), 1);
+	world_stop(w);
+	world_asks = 0; /* the twin: it is asked for, and nobody answers */
+	w = world_start();
+	ask_for_a_name(w, reply, sizeof(reply));
+	assert_ptr_equal(strstr(reply, "HTTP/1.1 502 "), reply);
+	assert_int_equal(world_count(w, PROXY_EVENT_DECISION, CODE_DNS_FAILED), 1);
+	world_stop(w);
+	world_dns_ms = 0;
+}
+
 /* Full: the next one waits for room; when there is none for a second it is told so. */
 static void when_full(struct world *w, uint16_t port, size_t held)
 {
@@ -517,6 +553,7 @@ static void test_pump_moves_no_more_than_a_turn(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lookups_that_wait_in_vain),
 		cmocka_unit_test(test_default_is_what_the_header_says),
 		cmocka_unit_test(test_idle_tunnel_is_reset),
 		cmocka_unit_test(test_tick_counts_from_the_last_byte),

@@ -129,6 +129,10 @@ static void test_take_session_leaves_listeners(void **state)
 	assert_null(peer_take_session(&p, a, 10));
 	assert_int_equal(a->listeners, 12);
 	assert_int_equal(p.listeners, 37);
+	peer_give_session(&p, a, 2);
+	peer_give_session(&p, a, 10);
+	peer_leave(a);
+	peer_leave(a);
 }
 
 static void test_take_session_bounds_all(void **state)

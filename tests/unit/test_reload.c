@@ -117,6 +117,23 @@ static void test_a_change_before_the_watch_stands_is_seen(void **state)
 	assert_int_equal(f->calls, 1);
 }
 
+/* Who asks hears of a change that the next look would find. */
+static void test_is_due_looks_itself(void **state)
+{
+	struct fixture *f = *state;
+	const struct timespec since = later_than_the_file();
+
+	open_watch(f, &since);
+	assert_false(reload_is_due(f->reload));
+	write_file(f->path, "{ }");
+	assert_true(reload_is_due(f->reload));
+	assert_true(reload_is_due(f->reload));
+	assert_int_equal(f->calls, 0);
+	run(f);
+	assert_int_equal(f->calls, 1);
+	assert_false(reload_is_due(f->reload));
+}
+
 /* By rename: the new file was written long ago, and keeps its own time of writing. */
 static void test_a_replacement_before_the_watch_stands_is_seen(void **state)
 {
@@ -174,6 +191,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_file_as_it_was_read_is_not_read_again, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(test_is_due_looks_itself, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_change_before_the_watch_stands_is_seen,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_replacement_before_the_watch_stands_is_seen,
