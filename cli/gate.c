@@ -52,23 +52,36 @@ struct gate {
 	struct prove prove; /* of the run's sandbox, before its command starts */
 	struct reload *reload;
 	char **files;
-	size_t nfiles;
+	size_t nfiles, nwatched; /* those that a reload reads come first */
 	struct filemark *marks;
 	struct timespec since; /* before the files were read */
 };
 
+static void add_file(struct gate *g, const char *path, bool watched)
+{
+	char *first;
+
+	g->files = xreallocarray(g->files, g->nfiles + 1, sizeof(*g->files));
+	g->files[g->nfiles++] = xstrdup(path);
+	if (!watched)
+		return;
+	first = g->files[g->nwatched];
+	g->files[g->nwatched++] = g->files[g->nfiles - 1];
+	g->files[g->nfiles - 1] = first;
+}
+
 /* The settings files, and the list files of the command line. */
 static void collect_files(struct gate *g)
 {
-	const char *const *files = layers_files(g->rules.layers, &g->nfiles);
+	size_t n;
+	const char *const *files = layers_files(g->rules.layers, &n);
 	const struct option_values *rules = &g->options->rules;
 
-	g->files = xcalloc(g->nfiles + rules->n, sizeof(*g->files));
-	for (size_t i = 0; i < g->nfiles; i++)
-		g->files[i] = xstrdup(files[i]);
+	for (size_t i = 0; i < n; i++)
+		add_file(g, files[i], layers_reads_again(g->rules.layers, files[i]));
 	for (size_t i = 0; i < rules->n; i++) {
 		if (rules->v[i].id == OPT_ALLOW_LIST || rules->v[i].id == OPT_DENY_LIST)
-			g->files[g->nfiles++] = xstrdup(rules->v[i].value);
+			add_file(g, rules->v[i].value, true);
 	}
 }
 
@@ -87,7 +100,7 @@ static int load(const struct gate *g, struct rules *out, struct error *err)
 {
 	if (g->base)
 		return rules_share(out, &g->base->rules, g->options, err);
-	return rules_load(out, g->options, g->cwd, err);
+	return rules_load(out, g->options, g->cwd, &g->rules, err);
 }
 
 struct gate *gate_new(const struct run_options *o, const char *cwd, const struct gate *base,
@@ -119,10 +132,8 @@ void gate_set_asking(struct gate *g, struct asking *a)
 {
 	g->asking = a;
 	asking_apply(a, g->rules.policy, g->rules.layers);
-	if (!asking_file(a))
-		return;
-	g->files = xreallocarray(g->files, g->nfiles + 1, sizeof(*g->files));
-	g->files[g->nfiles++] = xstrdup(asking_file(a));
+	if (asking_file(a))
+		add_file(g, asking_file(a), true);
 }
 
 void gate_set_tally(struct gate *g, struct tally *t)
@@ -399,12 +410,18 @@ static void reload_policy(void *arg)
 void gate_guard(struct gate *g, const char *const *roots, size_t n)
 {
 	filemark_free(g->marks);
-	g->marks = filemark_new((const char *const *)g->files, g->nfiles, roots, n);
+	g->marks = filemark_new((const char *const *)g->files, g->nwatched, roots, n);
 }
 
 const char *const *gate_files(const struct gate *g, size_t *n)
 {
 	*n = g->nfiles;
+	return (const char *const *)g->files;
+}
+
+const char *const *gate_watched(const struct gate *g, size_t *n)
+{
+	*n = g->nwatched;
 	return (const char *const *)g->files;
 }
 
@@ -440,7 +457,7 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 
 void gate_watch(struct gate *g, const struct outside *outside)
 {
-	g->reload = reload_new(outside->base, (const char *const *)g->files, g->nfiles, &g->since,
+	g->reload = reload_new(outside->base, (const char *const *)g->files, g->nwatched, &g->since,
 			       reload_policy, g);
 }
 

@@ -119,8 +119,11 @@ bool gate_captures(const struct gate *g);
  */
 void gate_guard(struct gate *g, const char *const *roots, size_t n);
 
-/** gate_files() - every file that a reload reads, present or not; owned by the gate. */
+/** gate_files() - every file that was looked for, present or not, to be locked; owned by the gate. */
 const char *const *gate_files(const struct gate *g, size_t *n);
+
+/** gate_watched() - those of them that a reload reads again: not what an untrusted project says. */
+const char *const *gate_watched(const struct gate *g, size_t *n);
 
 /** gate_session() - the proxy's session; NULL before gate_open(). */
 struct session *gate_session(const struct gate *g);

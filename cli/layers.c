@@ -18,9 +18,12 @@
 #include "policy/listfile.h"
 #include "policy/recordtype.h"
 
-/* A domain list that a project's file names. @text is NULL if it could not be read: @err says why. */
+/*
+ * A domain list that a project's file names, and where it really was. @text is NULL if it could not
+ * be read: @err says why.
+ */
 struct layer_file {
-	char *path, *text;
+	char *path, *text, *real;
 	size_t len;
 	struct error err;
 };
@@ -32,6 +35,8 @@ struct layers {
 	bool no_config;
 	char **files;
 	size_t nfiles;
+	const char *settled;   /* one of @files that is not read again, or NULL */
+	struct layers *origin; /* whose project's layer we show, or NULL */
 	/* Arrays and strings that layers_list() has made. */
 	const char **lists[SETTINGS_NUM_LISTS];
 	char **made;
@@ -85,6 +90,7 @@ static size_t keep_file(struct layer *layer, char *path, size_t room)
 	fd = fd_open_regular(AT_FDCWD, path, 0, &f->err);
 	if (fd < 0)
 		return 0;
+	f->real = fd_path(fd); /* of what is open: the name may lead elsewhere a moment later */
 	f->text = fd_read_file(fd, room, &f->len);
 	if (!f->text)
 		(void)error_set(&f->err, errno, "cannot read '%s'", path);
@@ -206,9 +212,52 @@ static int load(struct layers *l, enum layer_rank rank, const char *path, const 
 	return 0;
 }
 
+static const struct layer *find_project(const struct layers *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->v[i].rank == LAYER_PROJECT)
+			return &l->v[i];
+	return NULL;
+}
+
+/* The project's layer of an earlier load, as it is; it lives as long as we do. */
+static int borrow(struct layers *l, const char *path, struct layers *before, struct error *err)
+{
+	const struct layer *project = find_project(before);
+
+	add_file(l, path);
+	l->settled = l->files[l->nfiles - 1];
+	if (!project)
+		return 0;
+	if (l->n == LAYERS_MAX)
+		return error_set(err, 0, "more than %d settings files", LAYERS_MAX);
+	l->origin = layers_ref(before->origin ? before->origin : before);
+	l->v[l->n++] = *project;
+	return 0;
+}
+
+/*
+ * The command can write what nobody has trusted, its lists and the absence of a file included: a
+ * reload that read it again could be made to fail, and what the user revokes would stay allowed.
+ */
+static int load_project(struct layers *l, const char *path, const struct run_options *o,
+			const char *cwd, struct layers *before, struct error *err)
+{
+	const struct layer *project;
+
+	if (before && before->settled)
+		return borrow(l, path, before, err);
+	if (load(l, LAYER_PROJECT, path, cwd, false, o, err) < 0)
+		return -1;
+	project = find_project(l);
+	if (project ? !project->loosens : !o->trust_project)
+		l->settled = l->files[l->nfiles - 1];
+	return 0;
+}
+
 /* Files in the order of their rank. */
 static int load_all(struct layers *l, const struct run_options *o, const char *cwd,
-		    struct error *err)
+		    struct layers *before, struct error *err)
 {
 	const char *config = getenv("XDG_CONFIG_HOME");
 	const char *home = statedir_home();
@@ -225,7 +274,7 @@ static int load_all(struct layers *l, const struct run_options *o, const char *c
 	}
 	if (o->no_config)
 		return 0;
-	if (load(l, LAYER_PROJECT, project, cwd, false, o, err) < 0)
+	if (load_project(l, project, o, cwd, before, err) < 0)
 		return -1;
 	if (config && config[0] == '/')
 		user = xasprintf("%s/sbx-net/settings.json", config);
@@ -237,12 +286,13 @@ static int load_all(struct layers *l, const struct run_options *o, const char *c
 	return load(l, LAYER_USER, user, home ? home : user_dir, false, o, err);
 }
 
-struct layers *layers_load(const struct run_options *o, const char *cwd, struct error *err)
+struct layers *layers_load(const struct run_options *o, const char *cwd, struct layers *before,
+			   struct error *err)
 {
 	struct layers *l = xcalloc(1, sizeof(*l));
 
 	l->no_config = o->no_config;
-	if (load_all(l, o, cwd, err) < 0) {
+	if (load_all(l, o, cwd, before, err) < 0) {
 		layers_free(l);
 		return NULL;
 	}
@@ -255,19 +305,26 @@ struct layers *layers_ref(struct layers *l)
 	return l;
 }
 
+static void layer_clear(struct layer *layer)
+{
+	settings_free(layer->settings);
+	free(layer->dir);
+	for (size_t k = 0; k < layer->nkept; k++) {
+		free(layer->kept[k].path);
+		free(layer->kept[k].text);
+		free(layer->kept[k].real);
+	}
+	free(layer->kept);
+}
+
 void layers_free(struct layers *l)
 {
 	if (!l || l->owners-- > 0)
 		return;
-	for (size_t i = 0; i < l->n; i++) {
-		settings_free(l->v[i].settings);
-		free(l->v[i].dir);
-		for (size_t k = 0; k < l->v[i].nkept; k++) {
-			free(l->v[i].kept[k].path);
-			free(l->v[i].kept[k].text);
-		}
-		free(l->v[i].kept);
-	}
+	for (size_t i = 0; i < l->n; i++)
+		if (!l->origin || l->v[i].rank != LAYER_PROJECT)
+			layer_clear(&l->v[i]);
+	layers_free(l->origin);
 	for (size_t i = 0; i < SETTINGS_NUM_LISTS; i++)
 		free(l->lists[i]);
 	for (size_t i = 0; i < l->nmade; i++)
@@ -284,6 +341,11 @@ const char *const *layers_files(const struct layers *l, size_t *n)
 {
 	*n = l->nfiles;
 	return (const char *const *)l->files;
+}
+
+bool layers_reads_again(const struct layers *l, const char *file)
+{
+	return l->settled != file;
 }
 
 static bool is_managed(const struct layer *layer)
@@ -455,16 +517,15 @@ static int add_all(const struct layer *layer, enum settings_list_id id, enum lis
 }
 
 /* A file that nobody has trusted must not make us read, and tell of, others' files. */
-static int check_below(const struct layer *layer, const char *path, struct error *err)
+static int check_below(const struct layer *layer, const struct layer_file *f, struct error *err)
 {
 	CLEANUP_FREE char *dir = realpath(layer->dir, NULL);
-	CLEANUP_FREE char *real = realpath(path, NULL);
 	size_t n = dir ? strlen(dir) : 0;
 
-	if (dir && real && strncmp(real, dir, n) == 0 && (n == 1 || real[n] == '/'))
+	if (dir && f->real && strncmp(f->real, dir, n) == 0 && (n == 1 || f->real[n] == '/'))
 		return 0;
 	return error_set(err, 0, "%s: its list '%s' lies outside '%s', and the file is not trusted",
-			 layer->settings->file, path, layer->dir);
+			 layer->settings->file, f->path, layer->dir);
 }
 
 /* A project's list, from what was read when trust was judged. */
@@ -476,12 +537,12 @@ static int add_kept(const struct layer *layer, enum list list, const char *path,
 
 		if (strcmp(f->path, path) != 0)
 			continue;
-		if (!layer->loosens && check_below(layer, path, err) < 0)
-			return -1;
 		if (!f->text) {
 			*err = f->err;
 			return -1;
 		}
+		if (!layer->loosens && check_below(layer, f, err) < 0)
+			return -1;
 		if (f->len == 0)
 			return error_set(err, 0,
 					 "%s is empty; a list without entries needs a comment",

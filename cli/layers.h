@@ -55,11 +55,14 @@ struct layers;
  * layers_load() - read every settings file of a run
  * @o: --policy, --no-config and --trust-project are used
  * @cwd: where the command starts
+ * @before: NULL, or what the same run has loaded before. The file of a project that nobody had
+ *          trusted then, its lists and its absence, is taken from there and not read again
  *
  * Warnings go to the log. A file that is broken or cannot be read, or a --policy file that is
  * missing, is an error. Return: to be freed by layers_free(); NULL with @err.
  */
-struct layers *layers_load(const struct run_options *o, const char *cwd, struct error *err);
+struct layers *layers_load(const struct run_options *o, const char *cwd, struct layers *before,
+			   struct error *err);
 
 /** layers_ref() - one more owner, who calls layers_free() too. */
 struct layers *layers_ref(struct layers *l);
@@ -69,6 +72,9 @@ void layers_free(struct layers *l);
 
 /** layers_files() - every file that was looked for, present or not, domain lists among them; owned by @l. */
 const char *const *layers_files(const struct layers *l, size_t *n);
+
+/** layers_reads_again() - whether a load after this one reads @file, an entry of that array, again. */
+bool layers_reads_again(const struct layers *l, const char *file);
 
 /** layers_apply() - put the files' network entries and switches on @p. 0, or -1 with @err. */
 int layers_apply(const struct layers *l, struct policy *p, struct error *err);

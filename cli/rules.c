@@ -88,9 +88,10 @@ static void set_keeper(struct policy *p, const struct run_options *o, const stru
 		policy_set_keeper(p, managed != NULL, managed ? managed : file);
 }
 
-int rules_load(struct rules *r, const struct run_options *o, const char *cwd, struct error *err)
+int rules_load(struct rules *r, const struct run_options *o, const char *cwd,
+	       const struct rules *before, struct error *err)
 {
-	struct rules made = { .layers = layers_load(o, cwd, err) };
+	struct rules made = { .layers = layers_load(o, cwd, before ? before->layers : NULL, err) };
 
 	if (!made.layers)
 		return -1;

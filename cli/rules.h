@@ -22,11 +22,13 @@ struct rules {
  * @r: filled on success only; release with rules_clear()
  * @o: parsed options
  * @cwd: where the command starts
+ * @before: NULL, or those that are to be replaced: see layers_load()
  *
  * Patterns keep the option or the file and line as their origin, so that a refusal can name them
  * and an error names the pattern. Return: 0, or -1 with @err.
  */
-int rules_load(struct rules *r, const struct run_options *o, const char *cwd, struct error *err);
+int rules_load(struct rules *r, const struct run_options *o, const char *cwd,
+	       const struct rules *before, struct error *err);
 
 /**
  * rules_share() - the same policy once more, and a session's bounds on top of it

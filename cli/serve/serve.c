@@ -244,8 +244,8 @@ static int open_gate(struct serve *s, struct error *err)
 
 static int prepare(struct serve *s, struct error *err)
 {
-	const char *const *files;
-	size_t n;
+	const char *const *files, *const *watched;
+	size_t n, nwatched;
 
 	if (open_gate(s, err) < 0)
 		return -1;
@@ -263,7 +263,8 @@ static int prepare(struct serve *s, struct error *err)
 	if (watch_signals(s, err) < 0 || open_sockets(s, err) < 0)
 		return -1;
 	files = gate_files(s->gate, &n);
-	s->reload = reload_new(s->outside.base, files, n, &s->since, reload_all, s);
+	watched = gate_watched(s->gate, &nwatched);
+	s->reload = reload_new(s->outside.base, watched, nwatched, &s->since, reload_all, s);
 	attach_set_files(s->attach, s->reload);
 	s->notify = systemd_notify_open();
 	return lockdown_enter(

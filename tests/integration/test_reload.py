@@ -2,6 +2,7 @@
 """A policy that changes under a running command (CONFORMANCE 103; VECTORS H-050, D-026)."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -47,7 +48,16 @@ def ask(host):
 held = None
 for line in sys.stdin:
     word = line.split()
-    if word[0] == "hold":
+    if word[0] == "write":  # a file of the workspace, with its directory; no text: it goes
+        import os
+        os.makedirs(os.path.dirname(word[1]) or ".", exist_ok=True)
+        if word[2:]:
+            with open(word[1], "w") as f:
+                f.write(" ".join(word[2:]) + "\n")
+        else:
+            os.unlink(word[1])
+        out = "done"
+    elif word[0] == "hold":
         held = socket.create_connection(("127.0.0.1", 3128), 20)
         held.sendall(b"CONNECT %s:80 HTTP/1.1\r\n\r\n" % word[1].encode())
         out = held.recv(4096)[9:12].decode()
@@ -183,6 +193,61 @@ class Reload(WorldCase):
             f.write('{"network": {"allowedDomains": ["other.example"]}}')
         self.wait_for("reload: 1 allowed")
         self.assertEqual((self.ask("good.example"), self.ask("other.example")), ("403", "200"))
+
+    def untrusted(self, text):
+        """A project's file and its list, which belong to whoever runs the command."""
+        there = os.path.join(self.w.ws, ".sbx-net")
+        os.makedirs(there, exist_ok=True)
+        self.addCleanup(shutil.rmtree, there)
+        for name, content in ((there + "/settings.json", text),
+                              (os.path.join(self.w.ws, "deny.txt"), "other.example\n")):
+            with open(name, "w", encoding="utf-8") as f:
+                f.write(content)
+            os.chown(name, self.w.uid, self.w.uid)
+        os.chown(there, self.w.uid, self.w.uid)
+
+    def start_with_project(self):
+        os.makedirs(self.w.path("pol"), exist_ok=True)
+        os.chmod(self.w.path("pol"), 0o755)
+        self.path = self.w.path("pol", "live.json")
+        self.put({"allowedDomains": ["good.example", "other.example", "www.example"]})
+        self.proc = self.w.popen(
+            [self.w.sbx, "run", "--ask", "never", "-v", "-p", self.path, "--", "/usr/bin/python3",
+             "-c", COMMAND], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.open_log(),
+            text=True)
+        self.addCleanup(self.stop)
+        self.assertEqual(self.ask("evil.example"), "403")
+
+    def test_an_untrusted_project_holds_no_revocation_up(self):
+        """What the command writes into it counts at the next start: neither an error nor a change."""
+        text = json.dumps({"network": {"denyListFiles": ["deny.txt"]}})
+        for attack in ("", "write deny.txt", "write deny.txt {", "write deny.txt www.example"):
+            with self.subTest(attack):
+                self.untrusted(text)
+                self.start_with_project()
+                self.assertEqual(
+                    [self.ask(x) for x in ("good.example", "www.example", "other.example")],
+                    ["200", "200", "403"])
+                if attack:
+                    self.assertEqual(self.ask(attack), "done")
+                self.change({"allowedDomains": ["good.example", "other.example"]}, 1)
+                self.assertEqual(
+                    [self.ask(x) for x in ("good.example", "www.example", "other.example")],
+                    ["200", "403", "403"])
+                self.stop()
+                self.doCleanups()
+
+    def test_a_project_that_comes_later_holds_no_revocation_up(self):
+        there = os.path.join(self.w.ws, ".sbx-net")
+        self.start_with_project()
+        self.assertEqual(self.ask("www.example"), "200")
+        self.assertEqual(self.ask("write .sbx-net/settings.json {"), "done")
+        self.addCleanup(shutil.rmtree, there)
+        self.change({"allowedDomains": ["good.example"]}, 1)
+        self.assertEqual((self.ask("good.example"), self.ask("www.example")), ("200", "403"))
+        self.stop()
+        done = self.w.run([self.w.sbx, "run", "--", "true"])  # the twin: a start reads it
+        self.assertEqual(done.returncode, 125, done.stderr)
 
     def test_hangup_reads_again(self):
         """SIGHUP from a process is for us, not for the command."""

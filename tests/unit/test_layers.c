@@ -67,7 +67,7 @@ static enum code ask(struct run_options *o, const char *host)
 	struct error err;
 
 	assert_int_equal(target_parse_authority(host, strlen(host), 443, &t), TARGET_OK);
-	if (rules_load(&r, o, dir, &err) < 0) {
+	if (rules_load(&r, o, dir, NULL, &err) < 0) {
 		print_error("%s\n", err.msg);
 		fail();
 	}
@@ -81,7 +81,7 @@ static bool loads(struct run_options *o)
 	struct rules r = { .layers = NULL };
 	struct error err;
 
-	if (rules_load(&r, o, dir, &err) < 0)
+	if (rules_load(&r, o, dir, NULL, &err) < 0)
 		return false;
 	rules_clear(&r);
 	return true;
@@ -193,6 +193,58 @@ static void test_an_untrusted_project_names_only_lists_of_its_own(void **state)
 	run_options_clear(&o);
 }
 
+/* What the command can write must not make a reload fail: then nothing could be revoked. */
+static void test_an_untrusted_project_is_read_once(void **state)
+{
+	static const char *const changed[] = { "{", "{\"network\": {\"deniedDomains\": []}}",
+					       NULL };
+	CLEANUP_FREE char *list = xasprintf("%s/deny.list", dir);
+	CLEANUP_FREE char *file = xasprintf("%s/%s", dir, project_file);
+	struct rules first = { .layers = NULL }, next;
+	struct run_options o;
+	struct error err;
+
+	(void)state;
+	run_options_init(&o);
+	options_add_rule(&o, OPT_ALLOW, "*.example");
+	write_file("deny.list", "bad.example\n");
+	write_file(project_file, "{\"network\": {\"denyListFiles\": [\"deny.list\"]}}");
+	assert_int_equal(rules_load(&first, &o, dir, NULL, &err), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(changed); i++) {
+		if (changed[i])
+			write_file(project_file, changed[i]);
+		(void)unlink(changed[i] ? list : file);
+		assert_int_equal(rules_load(&next, &o, dir, &first, &err), 0);
+		rules_clear(&first); /* what it read lives on */
+		first = next;
+		assert_int_equal(policy_count(first.policy, LIST_DENY), 1);
+	}
+	rules_clear(&first);
+	/* The twin: the start reads what is there. */
+	write_file(project_file, changed[0]);
+	assert_false(loads(&o));
+	/* One that comes later is as far from being trusted. */
+	assert_int_equal(unlink(file), 0);
+	assert_int_equal(rules_load(&first, &o, dir, NULL, &err), 0);
+	write_file(project_file, changed[0]);
+	assert_int_equal(rules_load(&next, &o, dir, &first, &err), 0);
+	rules_clear(&next);
+	rules_clear(&first);
+	/* What is trusted is read again. */
+	write_file("deny.list", "bad.example\n");
+	write_file(project_file, "{\"network\": {\"denyListFiles\": [\"deny.list\"]}}");
+	o.trust_project = true;
+	assert_int_equal(rules_load(&first, &o, dir, NULL, &err), 0);
+	assert_int_equal(unlink(list), 0);
+	assert_int_equal(rules_load(&next, &o, dir, &first, &err), -1);
+	write_file("deny.list", "bad.example\nworse.example\n");
+	assert_int_equal(rules_load(&next, &o, dir, &first, &err), 0);
+	assert_int_equal(policy_count(next.policy, LIST_DENY), 2);
+	rules_clear(&next);
+	rules_clear(&first);
+	run_options_clear(&o);
+}
+
 /* A pipe in the place of a file would hold the start, or a reload, until somebody writes. */
 static void test_a_pipe_is_no_settings_file_and_no_list(void **state)
 {
@@ -236,14 +288,14 @@ static void test_a_project_may_not_loosen_switches(void **state)
 	write_file(project_file, "{\"network\": {\"strictAllowlist\": false},"
 				 "\"filesystem\": {\"disabled\": true}}");
 	assert_int_equal(ask(&o, "other.example"), CODE_STRICT);
-	l = layers_load(&o, dir, &err);
+	l = layers_load(&o, dir, NULL, &err);
 	assert_non_null(l);
 	assert_int_equal(layers_flag(l, SETTINGS_STRICT), SETTINGS_YES);
 	assert_int_equal(layers_flag(l, SETTINGS_FS_DISABLED), SETTINGS_UNSET);
 	layers_free(l);
 	/* the user's own file may */
 	write_file(user_file, "{\"filesystem\": {\"disabled\": true}}");
-	l = layers_load(&o, dir, &err);
+	l = layers_load(&o, dir, NULL, &err);
 	assert_int_equal(layers_flag(l, SETTINGS_FS_DISABLED), SETTINGS_YES);
 	layers_free(l);
 	run_options_clear(&o);
@@ -282,7 +334,7 @@ static void test_paths_are_made_absolute(void **state)
 	write_file("there", "");
 	write_file(user_file, "{\"filesystem\": {\"allowWrite\": [\"~/there\", \"missing\"],"
 			      "\"denyRead\": [\"~/.aws\"]}}");
-	l = layers_load(&o, dir, &err);
+	l = layers_load(&o, dir, NULL, &err);
 	assert_non_null(l);
 	v = layers_list(l, SETTINGS_ALLOW_WRITE, &n);
 	assert_int_equal(n, 1); /* a grant needs its path, a denial does not */
@@ -353,6 +405,8 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			test_an_untrusted_project_names_only_lists_of_its_own, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_an_untrusted_project_is_read_once, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_a_pipe_is_no_settings_file_and_no_list, setup,
 						teardown),
 	};
