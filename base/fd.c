@@ -25,6 +25,13 @@ int fd_set_nonblock(int fd)
 	return fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? -1 : 0;
 }
 
+void fd_linger(int fd, bool reset)
+{
+	const struct linger how = { .l_onoff = reset, .l_linger = 0 };
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &how, sizeof(how));
+}
+
 int fd_write_all(int fd, const void *p, size_t n)
 {
 	const char *s = p;

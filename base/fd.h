@@ -17,6 +17,18 @@
 /** fd_set_nonblock() - set O_NONBLOCK. Return: 0, or -1 with errno. */
 int fd_set_nonblock(int fd);
 
+/**
+ * fd_linger() - what close(2) does to a TCP connection, and the kernel when this process dies
+ * @fd: any socket; what is no socket is left alone
+ * @reset: true: the peer sees a reset. false: an orderly end, and close(2) does not wait for the
+ *         peer to take what was sent, whatever somebody else who had the socket asked for
+ *
+ * A connection has @reset from its first byte and loses it where its end is a true one, so that a
+ * process that is killed never makes half a transfer look whole. Accepted sockets have what their
+ * listener had.
+ */
+void fd_linger(int fd, bool reset);
+
 /** fd_write_all() - write all of (@p, @n) to a blocking descriptor. Return: 0, or -1 with errno. */
 int fd_write_all(int fd, const void *p, size_t n);
 

@@ -26,6 +26,7 @@
 
 #include "base/addr.h"
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "launcher/launcher.h"
@@ -82,7 +83,6 @@ static void ask_more(struct publish *p);
 /* Without a server inside it is told as a closed port would: by a reset. */
 static void give_up(struct pending *q)
 {
-	const struct linger rst = { .l_onoff = 1, .l_linger = 0 };
 	struct publish *p = q->p;
 
 	if (q->state == ASKED)
@@ -91,7 +91,7 @@ static void give_up(struct pending *q)
 		(void)event_del(&q->ev);
 	(void)event_del(&q->timer);
 	if (q->client >= 0)
-		(void)setsockopt(q->client, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst));
+		fd_linger(q->client, true);
 	cleanup_close(&q->client);
 	cleanup_close(&q->server);
 	TAILQ_REMOVE(&p->pending, q, entry);
@@ -270,6 +270,7 @@ static int listen_on(const struct addr *a, uint16_t port, struct error *err)
 	if (fd < 0)
 		return error_set(err, errno, "--publish %u: no socket", port);
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	fd_linger(fd, true); /* of what is accepted: killed before the rest is set, we reset */
 	if (bind(fd, (struct sockaddr *)&sa, len) == 0 && listen(fd, BACKLOG) == 0)
 		return take_fd(&fd);
 	if (errno == EACCES)

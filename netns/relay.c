@@ -12,9 +12,10 @@
  *
  * The end of one sender is passed on by shutdown(SHUT_WR) once everything before it has been sent;
  * the other way lives on. A clean end is never invented: a proxy that fails, or cannot be reached,
- * is a reset for the client. (The other way round a unix socket knows no reset: the proxy sees an
- * end.) A receiver that takes no more ends only its own way: the last words of a proxy that has
- * stopped reading must still arrive, so the rest of what its client sends is read and dropped.
+ * is a reset for the client, and so is the death of this process. (The other way round a unix
+ * socket knows no reset: the proxy sees an end.) A receiver that takes no more ends only its own
+ * way: the last words of a proxy that has stopped reading must still arrive, so the rest of what
+ * its client sends is read and dropped.
  */
 #include "netns/relay.h"
 
@@ -114,13 +115,11 @@ static void tick(struct relay *r)
 
 static void close_side(struct relay *r, struct source *s, bool reset)
 {
-	const struct linger rst = { .l_onoff = 1, .l_linger = 0 };
-
 	if (s->fd < 0)
 		return;
 	watch(r, s, 0);
-	if (reset)
-		(void)setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst));
+	if (s == &s->link->side[CLIENT])
+		fd_linger(s->fd, reset);
 	(void)close(s->fd);
 	s->fd = -1;
 }
@@ -397,6 +396,7 @@ int relay_listen(struct relay *r, int fd, struct error *err)
 		(void)close(fd);
 		return error_set(err, 0, "cannot listen on one more socket");
 	}
+	fd_linger(fd, true); /* of all that are accepted, until close_side() ends one well */
 	*s = (struct source){ .kind = SOURCE_LISTENER, .fd = fd };
 	r->nlisteners++;
 	watch(r, s, EPOLLIN);

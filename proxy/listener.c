@@ -102,14 +102,12 @@ static void starve(struct listener *l)
 		return;
 	(void)close(p->reserve);
 	for (int i = 0; i < ACCEPT_BATCH; i++) {
-		const struct linger rst = { .l_onoff = 1, .l_linger = 0 };
-
 		fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0 && errno == EINTR)
 			blocked(l);
 		if (fd < 0)
 			break;
-		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst));
+		fd_linger(fd, true);
 		(void)close(fd);
 	}
 	p->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);

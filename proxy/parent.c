@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "dns/resolver.h"
@@ -318,8 +319,6 @@ void parent_start(struct parent *p)
 
 void parent_free(struct parent *p)
 {
-	const struct linger rst = { .l_onoff = 1, .l_linger = 0 };
-
 	if (!p)
 		return;
 	if (p->query)
@@ -332,7 +331,7 @@ void parent_free(struct parent *p)
 		if (event_initialized(&p->ev))
 			event_del(&p->ev);
 		/* A tunnel may stand behind it by now: nobody has ended it. */
-		(void)setsockopt(p->fd, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst));
+		fd_linger(p->fd, true);
 		(void)close(p->fd);
 	}
 	explicit_bzero(&p->talk, sizeof(p->talk));

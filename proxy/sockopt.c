@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "base/fd.h"
 #include "proxy/limits.h"
 
 static void set(int fd, int level, int name, int value)
@@ -14,7 +15,7 @@ static void set(int fd, int level, int name, int value)
 /*
  * TCP_USER_TIMEOUT ends a connection whose data is not acknowledged, but also one whose peer keeps
  * its window shut: a stopped reader. It is therefore long; keepalive finds a vanished peer of an
- * idle connection.
+ * idle connection. The kernel resets what is open when we are killed: side_close() says when not.
  */
 void sockopt_stream(int fd)
 {
@@ -24,4 +25,5 @@ void sockopt_stream(int fd)
 	set(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);
 	set(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT);
 	set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, TCP_USER_TIMEOUT_MS);
+	fd_linger(fd, true);
 }

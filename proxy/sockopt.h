@@ -5,7 +5,8 @@
 #define PROXY_SOCKOPT_H
 
 /**
- * sockopt_stream() - no Nagle delay, keepalive probes, and an end for a peer that has vanished
+ * sockopt_stream() - no Nagle delay, keepalive probes, an end for a peer that has vanished, and a
+ * reset if we are killed (fd_linger())
  *
  * Set on a listening socket, Linux passes all of them on to the accepted ones. Other kinds of
  * sockets are left as they are.

@@ -15,7 +15,8 @@
  * whose socket failed is broken, and then the other side gets what the broken one had sent before
  * (Linux keeps the receive queue of a reset socket readable) and after that a reset. A socket
  * that failed in send() has had its error taken, and recv() then says 0: that is why 0 from a
- * broken side is no end.
+ * broken side is no end. sockopt_stream() has made a reset of every end that side_close() did not
+ * make: so it is when this process is killed.
  *
  * A client may be a unix socket (proxy.sock of `serve`). side_recv() then reads with MSG_PEEK and
  * leaves one byte behind, which is what makes a reset of close(2); so nothing is spliced from there.
@@ -33,6 +34,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/xalloc.h"
 #include "proxy/tls.h"
 
@@ -225,7 +227,6 @@ void side_want_write(struct side *s)
 
 void side_close(struct side *s, bool reset)
 {
-	const struct linger rst = { .l_onoff = 1, .l_linger = 0 };
 	char last;
 
 	if (s->fd < 0)
@@ -235,9 +236,9 @@ void side_close(struct side *s, bool reset)
 		tls_shutdown(s->tls, true);
 	tls_free(s->tls);
 	s->tls = NULL;
-	if (reset)
-		(void)setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst));
-	else if (s->held)
+	if (!s->local)
+		fd_linger(s->fd, reset); /* a listener from outside may have passed on anything */
+	else if (!reset && s->held)
 		(void)recv(s->fd, &last, 1, MSG_DONTWAIT);
 	(void)close(s->fd);
 	s->fd = -1;

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "policy/refusal.h"
 #include "proxy/handshake.h"
 #include "proxy/reply.h"
@@ -51,7 +52,6 @@ static struct target asked_for(struct session *s, int fd, enum listener_kind kin
 /* What was sent is read first: closing over unread bytes would reset the answer away. */
 void turnaway(struct session *s, int fd, enum listener_kind kind, const struct target *fixed)
 {
-	const struct linger rst = { .l_onoff = 1, .l_linger = 0 };
 	struct proxy *p = s->proxy;
 	ssize_t n = recv(fd, p->scratch, sizeof(p->scratch), MSG_DONTWAIT);
 	struct target t = asked_for(s, fd, kind, fixed, p->scratch, n);
@@ -60,16 +60,16 @@ void turnaway(struct session *s, int fd, enum listener_kind kind, const struct t
 					.target = &t,
 					.client = fd,
 					.decision = full };
+	const bool answered = n > 0 && (t.via == VIA_CONNECT || t.via == VIA_HTTP);
 	char sentence[REFUSAL_MAX], reply[REPLY_HTTP_MAX];
 
 	if (s->cfg.event)
 		s->cfg.event(s->cfg.arg, &ev);
-	if (n > 0 && (t.via == VIA_CONNECT || t.via == VIA_HTTP)) {
+	if (answered) {
 		n = (ssize_t)reply_http(reply_http_status(full.code), full.code,
 					refusal_format(&t, &full, sentence), false, reply);
 		(void)send(fd, reply, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
-	} else {
-		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst));
 	}
+	fd_linger(fd, !answered);
 	(void)close(fd);
 }

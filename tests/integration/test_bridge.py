@@ -187,6 +187,25 @@ class Foreign(ServeCase):
                                    sandbox=BWRAP)
                 self.assertEqual(done.stdout.split(), [str(BIG)] * 8, done.stderr)
 
+    def test_killed_in_a_download(self):
+        """Neither the end of this process nor that of the proxy looks like that of the download."""
+        def kill_server(_bridge):
+            self.server.kill()
+            self.server.wait()
+
+        def kill_bridge(bridge):
+            bridge.kill()
+            bridge.wait()
+
+        for how in ("connect", "socks", "plain"):
+            for kill in (kill_bridge, kill_server):
+                with self.subTest(how, kill=kill), self.serve(ALLOW):
+                    at = self.foreign()
+                    self.assertEqual(self.download(how, at=at), [BIG, "end"])
+                    n, end = self.download(how, kill, at=at)
+                    self.assertLess(n, BIG)
+                    self.assertEqual(end, "ConnectionResetError")
+
     def test_takes_no_session_options(self):
         with self.serve(ALLOW):
             for option in (["--only", "good.example"], ["-d", "x.example"],

@@ -118,6 +118,16 @@ class Publish(WorldCase):
             proc.send_signal(signal.SIGTERM)
             self.assertEqual(proc.wait(10), 143)
 
+    def test_killed_while_a_client_waits(self):
+        """What has died gives no end that could be the server's."""
+        with self.run_server(["18000=8000"]) as proc:
+            self.assertEqual(self.ask(18000, b"well"), b"4 WELL")
+            with self.w.connect("127.0.0.1", 18000, timeout=20) as s:
+                s.sendall(b"cut")
+                proc.kill()
+                with self.assertRaises(ConnectionResetError):
+                    s.recv(1)
+
     def test_taken_port_stops_the_run(self):
         def listen():
             s = socket.socket()

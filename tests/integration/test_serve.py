@@ -303,6 +303,19 @@ print(json.dumps(out))
         self.assertGreater(whole[0], 300000)
         self.assertEqual(whole[1], "end")
 
+    def test_killed_in_a_download(self):
+        """The end of this process is a reset, and never looks like that of the download."""
+        def kill(_bridge):
+            self.server.kill()
+            self.server.wait()
+
+        for how in ("connect", "socks", "plain", "capture"):
+            with self.subTest(how), self.serve(ALLOW):
+                self.assertEqual(self.download(how), [BIG, "end"])
+                n, end = self.download(how, kill)
+                self.assertLess(n, BIG)
+                self.assertEqual(end, "ConnectionResetError")
+
     # ---- sessions
 
     def parent(self, port, *tls):

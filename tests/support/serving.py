@@ -19,6 +19,42 @@ UNSHARE = ["unshare", "-rn", "--"]
 UNSHARE_USER = ["unshare", "-cn", "--keep-caps", "--"]
 
 
+# A download that the server ends by closing, taken after a line on stdin; its size, how it ended.
+DOWNLOAD = r"""
+import socket, sys
+how = sys.argv[1]
+s = socket.socket()
+s.settimeout(30)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+s.connect((socket.gethostbyname("good.example"), 80) if how == "capture" else ("127.0.0.1", 3128))
+if how == "connect":
+    s.sendall(b"CONNECT good.example:80 HTTP/1.1\r\nHost: good.example:80\r\n\r\n")
+    got = b""
+    while not got.endswith(b"\r\n\r\n"):
+        got += s.recv(1)
+if how == "socks":
+    s.sendall(b"\5\1\0")
+    assert s.recv(2) == b"\5\0"
+    s.sendall(b"\5\1\0\3\x0cgood.example\0P")
+    assert s.recv(10)[1] == 0
+s.sendall(b"GET %s/big HTTP/1.0\r\nHost: good.example\r\n\r\n"
+          % (b"http://good.example" if how == "plain" else b""))
+got = s.recv(1000)
+print("begun", flush=True)
+sys.stdin.readline()
+end = "end"
+try:
+    while True:
+        d = s.recv(65536)
+        if not d:
+            break
+        got += d
+except OSError as e:
+    end = type(e).__name__
+print(len(got.partition(b"\r\n\r\n")[2]), end)
+"""
+
+
 def wait_for(what, seconds=10):
     end = time.monotonic() + seconds
     while not what():
@@ -87,6 +123,24 @@ class ServeCase(WorldCase):
 
     def bridge(self, command, options=(), sandbox=UNSHARE, at=None, **kw):
         return self.w.run(self.bridge_argv(command, options, sandbox, at), **kw)
+
+    def download(self, how, kill=None, **kw):
+        """[bytes, "end" or an error] of DOWNLOAD in a sandbox, with @kill(bridge) in the middle."""
+        proc = self.w.popen(self.bridge_argv(["/usr/bin/python3", "-c", DOWNLOAD, how], **kw),
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            self.assertEqual(proc.stdout.readline(), b"begun\n")
+            if kill:
+                kill(proc)
+            proc.stdin.write(b"\n")
+            proc.stdin.close()
+            out = proc.stdout.read().split()  # a killed bridge ends before its command
+            return [int(out[0]), out[1].decode()]
+        finally:
+            proc.kill()
+            proc.wait()
+            for f in (proc.stdin, proc.stdout, proc.stderr):
+                f.close()
 
     def curl(self, *args, **kw):
         return self.bridge(self.w.curl_argv(*args), **kw)

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "proxy/limits.h"
 #include "proxy/sockopt.h"
 
@@ -20,6 +21,15 @@ static int get(int fd, int level, int name)
 
 	assert_int_equal(getsockopt(fd, level, name, &value, &len), 0);
 	return value;
+}
+
+static bool resets(int fd)
+{
+	struct linger how;
+	socklen_t len = sizeof(how);
+
+	assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_LINGER, &how, &len), 0);
+	return how.l_onoff && how.l_linger == 0;
 }
 
 static void test_stream_sets_what_limits_say(void **state)
@@ -40,6 +50,9 @@ static void test_stream_sets_what_limits_say(void **state)
 		assert_int_equal(get(fd, IPPROTO_TCP, TCP_KEEPINTVL), KEEPALIVE_INTERVAL_S);
 		assert_int_equal(get(fd, IPPROTO_TCP, TCP_KEEPCNT), KEEPALIVE_COUNT);
 		assert_int_equal(get(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), TCP_USER_TIMEOUT_MS);
+		assert_true(resets(fd));
+		fd_linger(fd, false);
+		assert_false(resets(fd));
 		close(fd);
 	}
 }
