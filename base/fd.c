@@ -16,6 +16,10 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 
+#ifndef SO_PASSRIGHTS /* since Linux 6.16 */
+#define SO_PASSRIGHTS 83
+#endif
+
 int fd_set_nonblock(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -30,6 +34,19 @@ void fd_linger(int fd, bool reset)
 	const struct linger how = { .l_onoff = reset, .l_linger = 0 };
 
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &how, sizeof(how));
+}
+
+void fd_close_foreign(int fd)
+{
+	fd_linger(fd, false);
+	(void)close(fd);
+}
+
+int fd_pass_rights(int sock, bool allowed)
+{
+	const int on = allowed;
+
+	return setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
 }
 
 int fd_write_all(int fd, const void *p, size_t n)
@@ -221,7 +238,7 @@ static size_t collect(struct msghdr *msg, int *fds, size_t max)
 			if (count < max)
 				fds[count] = fd;
 			else
-				(void)close(fd);
+				fd_close_foreign(fd);
 		}
 	}
 	return count;
@@ -250,7 +267,7 @@ ssize_t fd_recv(int sock, void *p, size_t n, int *fds, size_t max, size_t *nfds)
 	if (count > max || (msg.msg_flags & MSG_CTRUNC)) {
 		for (size_t i = 0; i < max; i++) {
 			if (fds[i] >= 0)
-				(void)close(fds[i]);
+				fd_close_foreign(fds[i]);
 			fds[i] = -1;
 		}
 		errno = EMSGSIZE;

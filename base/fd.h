@@ -29,6 +29,23 @@ int fd_set_nonblock(int fd);
  */
 void fd_linger(int fd, bool reset);
 
+/**
+ * fd_close_foreign() - close(2) a descriptor that somebody else had, or one accepted from such
+ *
+ * As far as it can be told, without waiting: a socket may have been given SO_LINGER and bytes that
+ * nobody takes. Who changes that back at the same moment makes it wait for a signal.
+ */
+void fd_close_foreign(int fd);
+
+/**
+ * fd_pass_rights() - whether descriptors may be sent to a unix socket
+ * @sock: connected; or listening, and then for all that connect from now on
+ *
+ * Descriptors that were sent and that nobody takes are closed by the kernel in our name, which may
+ * wait as in fd_close_foreign(). Return: 0, or -1 with errno (before Linux 6.16).
+ */
+int fd_pass_rights(int sock, bool allowed);
+
 /** fd_write_all() - write all of (@p, @n) to a blocking descriptor. Return: 0, or -1 with errno. */
 int fd_write_all(int fd, const void *p, size_t n);
 

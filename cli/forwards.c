@@ -43,6 +43,20 @@ static bool is_reserved(uint16_t port)
 	return port == DNS_PORT || port == NETNS_PROXY_PORT || port == NETNS_CAPTURE_PORT;
 }
 
+static const char *holder(uint16_t port)
+{
+	switch (port) {
+	case DNS_PORT:
+		return "our name server";
+	case NETNS_PROXY_PORT:
+		return "our proxy";
+	case NETNS_CAPTURE_PORT:
+		return "our capturing listener";
+	default:
+		return "another forwarded port";
+	}
+}
+
 /* The target that a loopback entry opens; false for any other entry. */
 static bool local_target(const struct pattern *p, uint16_t port, struct target *out)
 {
@@ -54,16 +68,34 @@ static bool local_target(const struct pattern *p, uint16_t port, struct target *
 	       target_from_host(p->host.s, p->host.len, port, out) == TARGET_OK;
 }
 
+/* An entry for a service of the host that is not to be had at its own port; with --forward it is. */
+static void warn_taken(const struct forwards *f, const struct rule *rule, const struct target *t)
+{
+	char name[TARGET_TEXT_MAX];
+
+	for (size_t i = 0; i < f->n; i++) {
+		if (target_equal(&f->target[i], t))
+			return;
+	}
+	log_warn("%s: opens nothing inside, where port %u is taken by %s; take another port: "
+		 "--forward PORT=%s",
+		 rule->text, t->port, holder(t->port), target_format(t, name));
+}
+
 static bool visit(void *ctx, const struct pattern *p, const struct rule *rule)
 {
 	struct walk *w = ctx;
 	struct target t = { .via = VIA_FORWARD };
 
-	(void)rule;
 	for (size_t r = 0; r < p->nports; r++) {
 		for (unsigned port = p->ports[r].lo; port <= p->ports[r].hi; port++) {
-			if (is_reserved((uint16_t)port) || has_port(w->f, (uint16_t)port) ||
-			    !local_target(p, (uint16_t)port, &t))
+			if (!local_target(p, (uint16_t)port, &t))
+				continue;
+			if (is_reserved((uint16_t)port)) {
+				warn_taken(w->f, rule, &t);
+				continue;
+			}
+			if (has_port(w->f, (uint16_t)port))
 				continue;
 			if (add(w->f, (uint16_t)port, &t, w->err) < 0) {
 				w->failed = true;
@@ -86,20 +118,6 @@ static void warn_refused(const struct forwards *f, const struct run_options *o,
 		if (d.verdict == VERDICT_DENY)
 			log_warn("--forward %s: will be %s", o->forwards[i].text,
 				 refusal_format(&f->target[i], &d, text));
-	}
-}
-
-static const char *holder(uint16_t port)
-{
-	switch (port) {
-	case DNS_PORT:
-		return "our name server";
-	case NETNS_PROXY_PORT:
-		return "our proxy";
-	case NETNS_CAPTURE_PORT:
-		return "our capturing listener";
-	default:
-		return "another forwarded port";
 	}
 }
 

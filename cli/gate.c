@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/ask/asking.h"
@@ -497,7 +498,7 @@ static int serve_listener(struct gate *g, struct netns_listener *l, struct error
 	case NETNS_PUBLISH:
 		break;
 	}
-	(void)close(fd);
+	fd_close_foreign(fd);
 	return error_set(err, 0, "the sandbox sent a descriptor that nobody asked for");
 }
 

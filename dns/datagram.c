@@ -41,6 +41,8 @@ bool datagram_receive(int fd, struct datagram *d, size_t *n)
 	got = recvmsg(fd, &d->msg, MSG_DONTWAIT);
 	if (got < 0 && errno == EAGAIN)
 		return false;
+	if (got == 0 && d->msg.msg_namelen == 0)
+		return false; /* from nobody: the socket was shut down */
 	/* Other errors belong to earlier answers (a closed port): they are not ours. */
 	*n = got < 0 || (d->msg.msg_flags & MSG_TRUNC) ? 0 : (size_t)got;
 	return true;

@@ -39,7 +39,7 @@ int datagram_prepare(int fd, struct error *err);
  * datagram_receive() - the next one, without waiting
  * @n: its length; a longer one than DATAGRAM_MAX is told as empty
  *
- * Return: false when there is none.
+ * Return: false when there is none, or when the socket was shut down.
  */
 bool datagram_receive(int fd, struct datagram *d, size_t *n);
 

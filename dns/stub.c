@@ -137,7 +137,7 @@ static void conn_close(struct stub_conn *c)
 	c->stub->nconns--;
 	event_free(c->readable);
 	event_free(c->writable);
-	(void)close(c->fd);
+	fd_close_foreign(c->fd);
 	free(c);
 }
 
@@ -285,6 +285,9 @@ static void udp_cb(evutil_socket_t fd, short what, void *arg)
 
 		if (!datagram_receive(fd, &d, &n)) {
 			sock->stub->tokens++;
+			/* Woken for nothing: shut down, or errors that are never read. Don't spin. */
+			if (i == 0)
+				pause_reading(sock->stub);
 			return;
 		}
 		udp_answer(sock, &d, n);
@@ -368,9 +371,18 @@ static int conn_read(struct stub_conn *c)
 	ssize_t n = recv(c->fd, c->in + c->in_len, sizeof(c->in) - c->in_len, MSG_DONTWAIT);
 
 	if (n < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -1;
+		return errno == EINTR ? 0 : -1; /* woken for nothing: once more, and for ever */
 	c->in_len += (size_t)n;
 	return n == 0 ? -1 : 0;
+}
+
+/* As conn_read(). */
+static int conn_write(struct stub_conn *c)
+{
+	size_t sent = c->out_sent;
+	int r = conn_flush(c);
+
+	return r < 0 || (r > 0 && c->out_sent == sent) ? -1 : 0;
 }
 
 static void conn_cb(evutil_socket_t fd, short what, void *arg)
@@ -380,7 +392,8 @@ static void conn_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	TAILQ_REMOVE(&c->stub->conns, c, link);
 	TAILQ_INSERT_TAIL(&c->stub->conns, c, link);
-	if ((what & EV_TIMEOUT) || ((what & EV_READ) && conn_read(c)) || conn_pump(c))
+	if ((what & EV_TIMEOUT) || ((what & EV_READ) && conn_read(c)) ||
+	    ((what & EV_WRITE) && conn_write(c)) || conn_pump(c))
 		conn_close(c);
 	else
 		conn_watch(c);
@@ -416,7 +429,7 @@ static void sock_close(struct stub_sock *sock)
 {
 	LIST_REMOVE(sock, link);
 	event_free(sock->event);
-	(void)close(sock->fd);
+	fd_close_foreign(sock->fd);
 	free(sock);
 }
 
@@ -447,8 +460,10 @@ static void accept_cb(evutil_socket_t fd, short what, void *arg)
 			make_room(sock->stub);
 		else if (errno == EINTR)
 			return blocked(sock->stub);
-		else if (errno == EAGAIN)
+		else if (errno == EAGAIN && i > 0)
 			return;
+		else /* whoever handed the listener over can make it ready for ever */
+			return pause_reading(sock->stub);
 	}
 }
 
@@ -568,7 +583,7 @@ int stub_add_udp(struct stub *s, int fd, struct error *err)
 {
 	if (!datagram_prepare(fd, err) && !add_sock(s, fd, udp_cb, err))
 		return 0;
-	(void)close(fd);
+	fd_close_foreign(fd);
 	return -1;
 }
 
@@ -576,7 +591,7 @@ int stub_add_tcp(struct stub *s, int fd, struct error *err)
 {
 	if (!add_sock(s, fd, accept_cb, err))
 		return 0;
-	(void)close(fd);
+	fd_close_foreign(fd);
 	return -1;
 }
 

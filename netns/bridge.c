@@ -98,7 +98,8 @@ static bool take_frame(const struct frame *f, int *fds, size_t nfds, struct netn
 		const struct record *r = &f->v[i];
 
 		if (!ok) {
-			cleanup_close(&fds[i]);
+			fd_close_foreign(fds[i]);
+			fds[i] = -1;
 			continue;
 		}
 		v[(*n)++] = (struct netns_listener){ .kind = r->kind,
@@ -145,10 +146,14 @@ void bridge_rx_init(struct bridge_rx *rx, size_t max)
 
 void bridge_rx_clear(struct bridge_rx *rx)
 {
-	while (rx->n > 0)
-		cleanup_close(&rx->v[--rx->n].fd);
+	while (rx->n > 0) {
+		int fd = rx->v[--rx->n].fd;
+
+		if (fd >= 0)
+			fd_close_foreign(fd);
+	}
 	while (rx->nfds > 0)
-		cleanup_close(&rx->fds[--rx->nfds]);
+		fd_close_foreign(rx->fds[--rx->nfds]);
 }
 
 /* Descriptors come with the first byte of a frame and at no other. */
@@ -166,7 +171,7 @@ static ssize_t rx_read(struct bridge_rx *rx, int sock, size_t want)
 	if (nfds == 0)
 		return got;
 	while (nfds > 0)
-		cleanup_close(&fds[--nfds]);
+		fd_close_foreign(fds[--nfds]);
 	errno = EBADMSG;
 	return -1;
 }

@@ -60,7 +60,7 @@ static void listener_close(struct listener *l)
 		return;
 	event_del(&l->ev);
 	event_del(&l->backoff);
-	(void)close(l->fd);
+	fd_close_foreign(l->fd);
 	l->fd = -1;
 }
 
@@ -147,7 +147,8 @@ static void crowded(struct listener *l)
 	}
 }
 
-static void accept_failed(struct listener *l, int error)
+/* @woken: nothing was accepted although the socket was said to be ready; it would be said again. */
+static void accept_failed(struct listener *l, int error, bool woken)
 {
 	switch (error) {
 	case EMFILE:
@@ -161,6 +162,8 @@ static void accept_failed(struct listener *l, int error)
 		break;
 	case EAGAIN:
 	case ECONNABORTED:
+		if (woken)
+			pause_accepting(l);
 		break;
 	default:
 		/* Errors of the new connection are reported here too (accept(2)); never spin. */
@@ -182,7 +185,7 @@ static void accept_cb(evutil_socket_t sock, short what, void *arg)
 		}
 		fd = accept4(sock, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
-			accept_failed(l, errno);
+			accept_failed(l, errno, i == 0);
 			return;
 		}
 		l->starved = 0;
@@ -204,7 +207,7 @@ int listener_open(struct session *s, int fd, enum listener_kind kind, const stru
 
 	if (fd_set_nonblock(fd) < 0) {
 		saved = errno;
-		(void)close(fd);
+		fd_close_foreign(fd);
 		return error_set(err, saved, "cannot listen on descriptor %d", fd);
 	}
 	sockopt_stream(fd);

@@ -14,9 +14,14 @@
  * reload, are for clients outside of the sandboxes: those in our own network namespace.
  *
  * Whoever has sent a listener may keep a copy and make it block again (O_NONBLOCK belongs to the
- * open file), and then accept() on it waits until somebody comes. While there are sessions, an alarm
+ * open file), and then accept() on it waits until somebody comes. While there are clients, an alarm
  * each second ends such a wait, and with it the listeners of that session: it can slow the others
  * for a moment, never stop them.
+ *
+ * A descriptor that is sent may be a connection whose close(2) waits for its peer (SO_LINGER). Ours
+ * are closed by fd_close_foreign(), and only while a session's listeners are due may any be sent:
+ * what nobody takes the kernel closes for us. Before Linux 6.16 it takes them at all times; then the
+ * alarm, on from the start, is what ends the wait.
  *
  *	LINE --- attach ---> LISTENERS --- the end mark ---> ATTACHED
  *	 ^  \                                                   |
@@ -39,6 +44,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/jsonout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
@@ -120,6 +126,7 @@ struct attach {
 	unsigned last;
 	uint64_t netns;
 	bool draining;
+	bool always_watch; /* the kernel takes descriptors that nobody wants */
 	char line[ATTACH_LINE_MAX];
 };
 
@@ -143,8 +150,7 @@ static void watchdog(bool on)
 static void session_end(struct client *c)
 {
 	if (c->state == ATTACHED) {
-		if (--c->a->nattached == 0)
-			watchdog(false);
+		c->a->nattached--;
 		log_info("session=%u event=end", c->number);
 	}
 	if (c->state != LINE)
@@ -173,7 +179,8 @@ static void client_free(struct client *c)
 	(void)close(c->fd);
 	TAILQ_REMOVE(&c->a->clients, c, entry);
 	peer_leave(c->peer);
-	c->a->nclients--;
+	if (--c->a->nclients == 0 && !c->a->always_watch)
+		watchdog(false);
 	free(c);
 }
 
@@ -374,6 +381,7 @@ static bool attach(struct client *c)
 	bool ok = open_session(c, r, &err) == 0;
 
 	if (ok) {
+		(void)fd_pass_rights(c->fd, true); /* they come when we have answered */
 		ok = answer_reply(c, r);
 		c->rx = xcalloc(1, sizeof(*c->rx));
 		bridge_rx_init(c->rx, c->listeners);
@@ -419,8 +427,8 @@ static bool take_listeners(struct client *c)
 	free(c->rx);
 	c->rx = NULL;
 	c->state = ATTACHED;
-	if (c->a->nattached++ == 0)
-		watchdog(true);
+	c->a->nattached++;
+	(void)fd_pass_rights(c->fd, false);
 	(void)event_del(&c->timer);
 	log_info("session=%u event=attached", c->number);
 	if (!answer_ok(c))
@@ -619,7 +627,8 @@ static void client_new(struct attach *a, int fd)
 	c->fd = fd;
 	c->peer = peer_join(&a->peers, fd);
 	TAILQ_INSERT_TAIL(&a->clients, c, entry);
-	a->nclients++;
+	if (a->nclients++ == 0)
+		watchdog(true);
 	(void)event_assign(&c->again, base, -1, 0, client_cb, c);
 	(void)event_assign(&c->ev, base, fd, EV_READ | EV_PERSIST | EV_ET, client_cb, c);
 	(void)event_assign(&c->timer, base, -1, 0, timer_cb, c);
@@ -712,6 +721,10 @@ int attach_listen(struct attach *a, int fd, struct error *err)
 
 	if (a->ndoors == ARRAY_SIZE(a->doors))
 		return error_set(err, 0, "too many control sockets");
+	if (fd_pass_rights(fd, false) < 0 && !a->always_watch) {
+		a->always_watch = true;
+		watchdog(true);
+	}
 	d = xcalloc(1, sizeof(*d));
 	a->doors[a->ndoors++] = d;
 	(void)event_assign(&d->ev, base, fd, EV_READ | EV_PERSIST, door_cb, a);

@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/serve/attach.h"
@@ -180,6 +181,7 @@ static int serve_proxy(struct serve *s, int fd, struct error *err)
 
 	if (copy < 0)
 		return error_set(err, errno, "cannot duplicate a descriptor");
+	(void)fd_pass_rights(copy, false); /* attach.c says what else there is where this fails */
 	return session_listen(gate_session(s->gate), copy, LISTENER_PROXY, NULL, err);
 }
 

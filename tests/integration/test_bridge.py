@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from serving import BWRAP, BWRAP_CAPS, UNSHARE, UNSHARE_USER, ServeCase, wait_for  # noqa: E402
+from serving import BWRAP, BWRAP_CAPS, SIZE, UNSHARE, UNSHARE_USER, ServeCase, wait_for  # noqa: E402
 from world import BIG, main, need, setup_world, v4  # noqa: E402
 
 ALLOW = ["-a", "good.example", "-a", "*.wild.example", "-q"]
@@ -201,9 +201,9 @@ class Foreign(ServeCase):
             for kill in (kill_bridge, kill_server):
                 with self.subTest(how, kill=kill), self.serve(ALLOW):
                     at = self.foreign()
-                    self.assertEqual(self.download(how, at=at), [BIG, "end"])
+                    self.assertEqual(self.download(how, at=at), [SIZE, "end"])
                     n, end = self.download(how, kill, at=at)
-                    self.assertLess(n, BIG)
+                    self.assertLess(n, SIZE)
                     self.assertEqual(end, "ConnectionResetError")
 
     def test_takes_no_session_options(self):

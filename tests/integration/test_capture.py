@@ -541,6 +541,21 @@ class LocalPorts(CaptureCase):
                 done = self.w.sbx_run(["-a", "good.example", "--forward", bad], ["true"])
                 self.assertIn(done.returncode, (64, 125))
 
+    def test_allowed_ports_that_are_ours(self):
+        """A service of the host at a port where something of ours listens inside: that is told."""
+        for port, who in ((3128, "our proxy"), (53, "our name server")):
+            with self.subTest(port):
+                done = self.w.sbx_run(["-a", "127.0.0.1:%d" % port], ["true"])
+                self.assertIn("127.0.0.1:%d: opens nothing inside" % port, done.stderr)
+                self.assertIn(who, done.stderr)
+                self.assertIn("--forward PORT=127.0.0.1:%d" % port, done.stderr)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                done = self.w.sbx_run(["-a", "127.0.0.1:%d" % port, "--forward",
+                                       "5000=127.0.0.1:%d" % port], ["true"])
+                self.assertNotIn("opens nothing", done.stderr)
+        done = self.w.sbx_run(["-a", "127.0.0.1:3000"], ["true"])
+        self.assertNotIn("opens nothing", done.stderr)
+
 
 class OwnNames(CaptureCase):
     """Names that mean this machine lead to the command's own servers, and never to the host's."""

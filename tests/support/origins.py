@@ -233,6 +233,8 @@ def serve_http(sock, cid, info, opts):
             return None
         if path.startswith("/bytes/"):
             reply(sock, cached_pattern(int(path[7:])), ctype="application/octet-stream", head=head)
+            if "close" in req.headers.get("connection", "").lower():
+                break
         elif path == "/upload":
             reply(sock, json.dumps({"sha256": digest.hexdigest(), "size": size}),
                   ctype="application/json")

@@ -19,7 +19,9 @@ UNSHARE = ["unshare", "-rn", "--"]
 UNSHARE_USER = ["unshare", "-cn", "--keep-caps", "--"]
 
 
-# A download that the server ends by closing, taken after a line on stdin; its size, how it ended.
+# A download that the server ends by closing, taken after a line on stdin; its size, how it ended. It
+# is more than fits the buffers on the way, of which a socket has 4 MiB at most.
+SIZE = 8000000
 DOWNLOAD = r"""
 import socket, sys
 how = sys.argv[1]
@@ -37,7 +39,8 @@ if how == "socks":
     assert s.recv(2) == b"\5\0"
     s.sendall(b"\5\1\0\3\x0cgood.example\0P")
     assert s.recv(10)[1] == 0
-s.sendall(b"GET %s/big HTTP/1.0\r\nHost: good.example\r\n\r\n"
+s.sendall(b"GET %s/bytes/SIZE HTTP/1.0\r\nHost: good.example\r\n"
+          b"Connection: close\r\n\r\n"
           % (b"http://good.example" if how == "plain" else b""))
 got = s.recv(1000)
 print("begun", flush=True)
@@ -52,7 +55,7 @@ try:
 except OSError as e:
     end = type(e).__name__
 print(len(got.partition(b"\r\n\r\n")[2]), end)
-"""
+""".replace("SIZE", str(SIZE))
 
 
 def wait_for(what, seconds=10):
