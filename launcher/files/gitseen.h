@@ -17,6 +17,7 @@ enum gitseen_kind {
 	GITSEEN_FILE,	  /* the whole text of a file of git's state */
 	GITSEEN_TREE,	  /* where a working tree is */
 	GITSEEN_ODD,	  /* neither a file nor a directory */
+	GITSEEN_GIT,	  /* a submodule's git directory */
 	GITSEEN_LOCKED,	  /* a directory in which the command cannot write */
 };
 

@@ -67,17 +67,30 @@ static bool is_exec(const char *line, size_t n)
 	return i == n || isspace((unsigned char)line[i]);
 }
 
+bool gitstate_is_older(const struct gitstate *g, struct timespec ctime)
+{
+	return g->since.tv_sec == 0 || ctime.tv_sec < g->since.tv_sec ||
+	       (ctime.tv_sec == g->since.tv_sec && ctime.tv_nsec < g->since.tv_nsec);
+}
+
 /*
- * The file's text; NULL if there is none. One that cannot be read whole is dealt with here; of links and
- * pipes leftover.c takes care.
+ * The file's text; NULL if there is none, or at the start, if it may be another run's. One that cannot be
+ * read whole is dealt with here; of links and pipes leftover.c takes care.
  */
-static char *read_state(const struct gitstate_visit *v, int dir, const char *name, const char *at,
-			size_t *n)
+static char *read_state(const struct gitstate *g, const struct gitstate_visit *v, int dir,
+			const char *name, const char *at, size_t *n)
 {
 	CLEANUP_CLOSE int fd = fd_open_regular(dir, name, O_NOFOLLOW, &(struct error){ 0 });
 	char *text = fd < 0 ? NULL : fd_read_file(fd, STATE_MAX, n);
+	int code = errno;
+	struct stat st;
 
-	if (text || errno == ENOENT || errno == ELOOP || errno == EINVAL || errno == EISDIR)
+	if (text && v->task != GITSTATE_SWEEP &&
+	    (fstat(fd, &st) < 0 || !gitstate_is_older(g, st.st_ctim))) {
+		free(text);
+		return NULL;
+	}
+	if (text || code == ENOENT || code == ELOOP || code == EINVAL || code == EISDIR)
 		return text;
 	if (v->task == GITSTATE_SWEEP)
 		v->say(v->arg, at, "a file of git's state, which cannot be read whole", "",
@@ -97,7 +110,7 @@ static void note_lines(struct gitstate *g, const struct gitstate_visit *v, int d
 		       const char *name, const char *at)
 {
 	size_t n;
-	CLEANUP_FREE char *text = read_state(v, dir, name, at, &n);
+	CLEANUP_FREE char *text = read_state(g, v, dir, name, at, &n);
 
 	for (const char *p = text, *end = text ? text + n : NULL; p && p < end;) {
 		size_t len = line_length(p, end);
@@ -157,7 +170,7 @@ static void sweep_lines(const struct gitstate *g, const struct gitstate_visit *v
 			const char *name, const char *at, const char *what)
 {
 	size_t n, left;
-	CLEANUP_FREE char *text = read_state(v, dir, name, at, &n);
+	CLEANUP_FREE char *text = read_state(g, v, dir, name, at, &n);
 	unsigned taken;
 
 	if (!text)
@@ -201,7 +214,7 @@ static void visit_strategy(struct gitstate *g, const struct gitstate_visit *v, i
 {
 	CLEANUP_FREE char *at = xasprintf("%s/strategy", above);
 	size_t n;
-	CLEANUP_FREE char *text = read_state(v, dir, "strategy", at, &n);
+	CLEANUP_FREE char *text = read_state(g, v, dir, "strategy", at, &n);
 
 	if (text && !is_strategy(g, v, text, n))
 		deal(v, dir, "strategy", at, MERGES, text);
@@ -213,7 +226,7 @@ static void visit_text(struct gitstate *g, const struct gitstate_visit *v, int d
 		       bool (*is)(const char *text, size_t n))
 {
 	size_t n;
-	CLEANUP_FREE char *text = read_state(v, dir, name, at, &n);
+	CLEANUP_FREE char *text = read_state(g, v, dir, name, at, &n);
 
 	if (text && !is(text, n) && !is_users(g, v, GITSEEN_FILE, at, text, n))
 		deal(v, dir, name, at, what, text);
@@ -274,7 +287,7 @@ static void visit_sequencer(struct gitstate *g, const struct gitstate_visit *v, 
 	struct options o = { .g = g, .v = v };
 	CLEANUP_FREE char *at = xasprintf("%s/opts", above);
 	size_t n;
-	CLEANUP_FREE char *text = read_state(v, dir, "opts", at, &n);
+	CLEANUP_FREE char *text = read_state(g, v, dir, "opts", at, &n);
 
 	if (text)
 		gitconfig_parse(text, n, take_option, &o);
@@ -318,17 +331,25 @@ static void take_worktree(void *arg, const char *section, const char *key, const
 	*where = xstrdup(value);
 }
 
-/* Where the working tree is, as a linked worktree's or a submodule's git directory says; or NULL. */
-static char *read_tree(const struct gitstate_visit *v, int dir)
+/* Of files that are locked, if they were there at the start. */
+static char *read_small(int dir, const char *name)
 {
-	const struct gitstate_visit quiet = { GITSTATE_NOTE, v->say, v->arg };
+	CLEANUP_CLOSE int fd = fd_open_regular(dir, name, O_NOFOLLOW, &(struct error){ 0 });
 	size_t n;
-	CLEANUP_FREE char *back = read_state(&quiet, dir, "gitdir", "", &n);
-	CLEANUP_FREE char *config = back ? NULL : read_state(&quiet, dir, "config", "", &n);
+
+	return fd < 0 ? NULL : fd_read_file(fd, STATE_MAX, &n);
+}
+
+/* Where the working tree is, as a linked worktree's or a submodule's git directory says; or NULL. */
+static char *read_tree(int dir)
+{
+	CLEANUP_FREE char *back = read_small(dir, "gitdir");
+	CLEANUP_FREE char *config = back ? NULL : read_small(dir, "config");
+	size_t n;
 	char *where = NULL;
 
 	if (config)
-		gitconfig_parse(config, n, take_worktree, &where);
+		gitconfig_parse(config, strlen(config), take_worktree, &where);
 	if (!back)
 		return where;
 	back[strcspn(back, "\r\n")] = '\0';
@@ -344,7 +365,7 @@ static int open_tree(struct gitstate *g, const struct gitstate_visit *v, int dir
 {
 	const char *slash = strrchr(at, '/');
 	CLEANUP_FREE char *above = xstrndup(at, slash ? (size_t)(slash - at) : 0);
-	CLEANUP_FREE char *where = read_tree(v, dir);
+	CLEANUP_FREE char *where = read_tree(dir);
 	CLEANUP_FREE char *known = NULL;
 	CLEANUP_CLOSE int fd = where ? openat(dir, where, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	struct stat st;
@@ -365,7 +386,7 @@ static void visit_resolutions(struct gitstate *g, const struct gitstate_visit *v
 	bool own = !strchr(at, '/') && g->tree >= 0; /* else the working tree is another one */
 	CLEANUP_CLOSE int other = own ? -1 : open_tree(g, v, dir, at);
 	size_t n;
-	CLEANUP_FREE char *text = read_state(v, dir, name, at, &n);
+	CLEANUP_FREE char *text = read_state(g, v, dir, name, at, &n);
 	const char *found = text ? gitstate_elsewhere(text, n, own ? g->tree : other) : NULL;
 
 	if (found)

@@ -8,16 +8,19 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "launcher/files/gitseen.h"
 
 /**
  * struct gitstate - what is known of one git directory
  * @tree: the working tree, O_PATH, not owned; -1 if it is not known
+ * @since: when another run has begun, which is not over: what is younger may be its command's; or zero
  * @seen: what was there at the start
  */
 struct gitstate {
 	int tree;
+	struct timespec since;
 	struct gitseen seen;
 };
 
@@ -73,6 +76,9 @@ size_t gitstate_filter(const struct gitstate *g, const struct gitstate_visit *v,
  * Return: into @text; NULL if there is none.
  */
 const char *gitstate_elsewhere(const char *text, size_t n, int tree);
+
+/** gitstate_is_older() - whether what was changed at @ctime is none of another run's command. */
+bool gitstate_is_older(const struct gitstate *g, struct timespec ctime);
 
 /** gitstate_take_away() - remove a file that the command has left. Return: what to say of that. */
 const char *gitstate_take_away(int dir, const char *name);

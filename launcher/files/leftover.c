@@ -9,12 +9,16 @@
  *  - Anything but a file or a directory, wherever git might open it: COMMIT_EDITMSG, FETCH_HEAD and
  *    logs/HEAD are written through a link, and so are files in a directory that is one, a pipe hangs.
  *  - Files of git's state that have it run a program or copy a file (gitstate.c).
- *  - HEAD, objects and refs in a working tree that has a .git: where that .git is broken, git takes the
- *    tree for a bare repository, and obeys the configuration in it.
+ *  - HEAD and commondir, or HEAD, objects and refs in a working tree that has a .git: where that .git is
+ *    broken, git takes the tree for a bare repository, and obeys the configuration in it or where the
+ *    commondir leads.
  *
  * The command is hostile, and so may another run's be that has the same directory: no name is followed,
- * directories are entered by descriptors, and permissions that were taken are given back. Objects
- * themselves are not looked at: git makes them under other names and renames them.
+ * directories are entered by descriptors, and permissions that were taken are given back. What was there
+ * is known by its inode and its times, which no command can set: a name is free again when another run
+ * has removed what had it. While another run is under way, what is younger than that is not taken for the
+ * user's. Objects themselves are not looked at: git makes them under other names and renames them. Nor is
+ * what is locked, where only the user can have changed something.
  */
 #include "launcher/files/leftover.h"
 
@@ -25,13 +29,16 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/xalloc.h"
@@ -43,10 +50,15 @@
 
 #define LOOK "look for links in it that lead elsewhere before you use git there"
 
-/** struct odd - something that is neither a file nor a directory; @target is "" if it is no link */
-struct odd {
-	char *at;
-	char *target;
+/** enum place - what a directory of the walk is to git */
+enum place {
+	PLACE_OTHER,
+	PLACE_GIT,	 /* a git directory */
+	PLACE_LINKED,	 /* one of a linked worktree */
+	PLACE_MODULES,	 /* where those of submodules are, however deep */
+	PLACE_WORKTREES, /* where those of linked worktrees are */
+	PLACE_OBJECTS,
+	PLACE_ANNEX,
 };
 
 /** struct leftover - what is known; @unseen are directories that could not be looked at, "" for all */
@@ -54,12 +66,10 @@ struct leftover {
 	int dir;
 	enum leftover_kind kind;
 	char *path;
-	struct odd *odd;
-	size_t nodd;
 	char **unseen;
 	size_t nunseen;
 	struct gitstate state;
-	bool bare;
+	bool bare, head, commondir;
 };
 
 /** struct visit - a walk, to remember or to sweep */
@@ -72,7 +82,7 @@ struct visit {
 	void *arg;
 };
 
-static void visit_dir(struct visit *v, int fd, const char *at, unsigned depth);
+static void visit_dir(struct visit *v, int fd, const char *at, enum place place, unsigned depth);
 
 /* A line: where, what is there, and what has become of it. */
 static void say(void *arg, const char *at, const char *what, const char *which, const char *done)
@@ -117,18 +127,40 @@ static bool is_harmless(const char *name, const char *target)
 		!strstr(target, ".."));
 }
 
-static bool is_known(const struct leftover *l, const char *at, const char *target)
+/** struct identity - of something that is neither a file nor a directory; hashed, gaps and all */
+struct identity {
+	uint64_t dev, ino;
+	struct timespec made, changed;
+};
+
+/* Return: whether it is there. */
+static bool identify(int dir, const char *name, struct identity *id)
 {
-	for (size_t i = 0; i < l->nodd; i++)
-		if (strcmp(l->odd[i].at, at) == 0 && strcmp(l->odd[i].target, target) == 0)
-			return true;
-	return false;
+	struct statx st;
+
+	if (statx(dir, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
+		return false;
+	memset(id, 0, sizeof(*id));
+	id->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+	id->ino = st.stx_ino;
+	id->changed.tv_sec = st.stx_ctime.tv_sec;
+	id->changed.tv_nsec = st.stx_ctime.tv_nsec;
+	if (!(st.stx_mask & STATX_BTIME))
+		return true;
+	id->made.tv_sec = st.stx_btime.tv_sec;
+	id->made.tv_nsec = st.stx_btime.tv_nsec;
+	return true;
 }
 
-static void remember(struct leftover *l, const char *at, const char *target)
+static bool is_known(const struct leftover *l, const char *at, const struct identity *id)
 {
-	l->odd = xreallocarray(l->odd, l->nodd + 1, sizeof(*l->odd));
-	l->odd[l->nodd++] = (struct odd){ xstrdup(at), xstrdup(target) };
+	return gitseen_has(&l->state.seen, GITSEEN_ODD, at, id, sizeof(*id));
+}
+
+static void remember(struct leftover *l, const char *at, const struct identity *id)
+{
+	if (gitstate_is_older(&l->state, id->changed))
+		gitseen_add(&l->state.seen, GITSEEN_ODD, at, id, sizeof(*id));
 }
 
 /* Of what lies there nobody knows whose it is. */
@@ -157,21 +189,22 @@ static void miss(struct visit *v, const char *at)
 
 static void visit_odd(struct visit *v, int dir, const char *name, const char *at, mode_t mode)
 {
+	struct identity id;
 	char target[PATH_MAX] = "";
 	ssize_t n = S_ISLNK(mode) ? readlinkat(dir, name, target, sizeof(target) - 1) : 0;
 
-	if (n < 0)
+	if (n < 0 || !identify(dir, name, &id))
 		return; /* gone */
 	target[n] = '\0';
 	if (is_harmless(name, target))
 		return;
 	if (!v->sweep) {
-		remember(v->l, at, target);
+		remember(v->l, at, &id);
 		if (v->l->kind == LEFTOVER_ORPHAN)
 			say(v, at, kind_of(mode), target, GITSTATE_ORPHAN);
 		return;
 	}
-	if (is_known(v->l, at, target))
+	if (is_known(v->l, at, &id))
 		return;
 	say(v, at, kind_of(mode), target,
 	    is_unseen(v->l, at) ? "it may have been there before; remove it if it is not yours"
@@ -187,12 +220,64 @@ static bool ends_with(const char *at, const char *name)
 }
 
 /* Objects by their numbers, and what other tools keep by checksums; there may be very many. */
-static bool is_store(const char *above, const char *name)
+static bool is_store(enum place place, const char *name)
 {
-	if (ends_with(above, "objects"))
+	if (place == PLACE_OBJECTS)
 		return isxdigit((unsigned char)name[0]) && isxdigit((unsigned char)name[1]) &&
 		       !name[2];
-	return ends_with(above, "annex") && strcmp(name, "objects") == 0;
+	return place == PLACE_ANNEX && strcmp(name, "objects") == 0;
+}
+
+static bool has(int dir, const char *name)
+{
+	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* What the directory @name, open as @dir, is in one that is @above; see also gitobeys.c. */
+static enum place place_of(enum place above, int dir, const char *name)
+{
+	if (above == PLACE_WORKTREES)
+		return PLACE_LINKED;
+	if (above == PLACE_MODULES)
+		return has(dir, "HEAD") || has(dir, "config") ? PLACE_GIT : PLACE_MODULES;
+	if ((above == PLACE_GIT || above == PLACE_LINKED) && strcmp(name, "modules") == 0)
+		return PLACE_MODULES;
+	if (above != PLACE_GIT)
+		return PLACE_OTHER;
+	if (strcmp(name, "worktrees") == 0)
+		return PLACE_WORKTREES;
+	if (strcmp(name, "objects") == 0)
+		return PLACE_OBJECTS;
+	return strcmp(name, "annex") == 0 ? PLACE_ANNEX : PLACE_OTHER;
+}
+
+/*
+ * Whether the directory is as it was at the start, so that @kind is still true of it: the command may
+ * have made it, or put another in its place.
+ */
+static bool is_same(const struct visit *v, enum gitseen_kind kind, int dir, const char *at)
+{
+	struct gitseen *seen = &v->l->state.seen;
+	uint64_t id[2];
+	struct stat st;
+
+	if (fstat(dir, &st) < 0)
+		return false;
+	id[0] = st.st_dev;
+	id[1] = st.st_ino;
+	if (!v->sweep)
+		gitseen_add(seen, kind, at, id, sizeof(id));
+	return gitseen_has(seen, kind, at, id, sizeof(id));
+}
+
+/* The names of protect.c, which are locked. */
+static bool is_locked(const struct visit *v, enum place above, int dir, const char *name,
+		      const char *at)
+{
+	return above == PLACE_GIT &&
+	       (strcmp(name, "hooks") == 0 || strcmp(name, "remotes") == 0 ||
+		strcmp(name, "branches") == 0) &&
+	       is_same(v, GITSEEN_LOCKED, dir, at);
 }
 
 /* Gives the owner's permissions back, which the command may have taken. Return: whether it has. */
@@ -204,25 +289,42 @@ static bool give_back(int dir, struct stat *was)
 	       chmod(link, (was->st_mode & 07777) | S_IRWXU) == 0;
 }
 
-static int enter(const struct visit *v, int dir, const char *name)
+/* @locked: receives an O_PATH descriptor, if permissions were given back, and @was what they were. */
+static int enter(const struct visit *v, int dir, const char *name, int *locked, struct stat *was)
 {
 	CLEANUP_CLOSE int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat st;
 
 	if (!v->sweep || (fd < 0 && errno != EACCES) ||
-	    (fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & S_IRWXU) == S_IRWXU))
+	    (fd >= 0 && fstat(fd, was) == 0 && (was->st_mode & S_IRWXU) == S_IRWXU))
 		return take_fd(&fd);
 	cleanup_close(&fd);
 	fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
-	(void)give_back(fd, &st);
+	if (give_back(fd, was))
+		*locked = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	return openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static void visit_subdir(struct visit *v, int dir, const char *name, const char *at, unsigned depth)
+/*
+ * Puts the mode back that the user may want so. A directory that cannot be read stays readable: the next
+ * run could not tell what was in it.
+ */
+static void put_back(int locked, const struct stat *was)
 {
-	CLEANUP_CLOSE int fd = depth < DEPTH_MAX ? enter(v, dir, name) : -1;
+	CLEANUP_FREE char *link = xasprintf("/proc/self/fd/%d", locked);
+
+	if (locked >= 0 && (was->st_mode & 0500) == 0500)
+		(void)chmod(link, was->st_mode & 07777);
+}
+
+static void visit_subdir(struct visit *v, int dir, const char *name, const char *at,
+			 enum place above, unsigned depth)
+{
+	CLEANUP_CLOSE int locked = -1;
+	struct stat was;
+	CLEANUP_CLOSE int fd = depth < DEPTH_MAX ? enter(v, dir, name, &locked, &was) : -1;
+	enum place place;
 
 	if (fd < 0 && depth < DEPTH_MAX && errno == ENOENT)
 		return; /* gone */
@@ -230,8 +332,14 @@ static void visit_subdir(struct visit *v, int dir, const char *name, const char 
 		miss(v, at);
 		return;
 	}
-	gitstate_dir(&v->l->state, &v->state, fd, name, at);
-	visit_dir(v, take_fd(&fd), at, depth + 1);
+	place = place_of(above, fd, name);
+	if (place == PLACE_GIT && !is_same(v, GITSEEN_GIT, fd, at))
+		place = PLACE_OTHER;
+	if (!is_locked(v, above, fd, name, at) || !v->sweep) {
+		gitstate_dir(&v->l->state, &v->state, fd, name, at);
+		visit_dir(v, take_fd(&fd), at, place, depth + 1);
+	}
+	put_back(locked, &was);
 }
 
 static mode_t mode_of(int dir, const struct dirent *e)
@@ -244,7 +352,7 @@ static mode_t mode_of(int dir, const struct dirent *e)
 }
 
 static void visit_entry(struct visit *v, int dir, const char *above, const struct dirent *e,
-			unsigned depth)
+			enum place place, unsigned depth)
 {
 	mode_t mode = mode_of(dir, e);
 	CLEANUP_FREE char *at = NULL;
@@ -252,19 +360,19 @@ static void visit_entry(struct visit *v, int dir, const char *above, const struc
 	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
 	    (S_ISREG(mode) && !gitstate_is_file(e->d_name)))
 		return;
-	if (S_ISDIR(mode) && is_store(above, e->d_name))
+	if (S_ISDIR(mode) && is_store(place, e->d_name))
 		return;
 	at = xasprintf("%s%s%s", above, *above ? "/" : "", e->d_name);
 	if (S_ISREG(mode))
 		gitstate_file(&v->l->state, &v->state, dir, e->d_name, at);
 	else if (S_ISDIR(mode))
-		visit_subdir(v, dir, e->d_name, at, depth);
+		visit_subdir(v, dir, e->d_name, at, place, depth);
 	else
 		visit_odd(v, dir, e->d_name, at, mode);
 }
 
 /* Takes @fd, which may be -1. */
-static void visit_dir(struct visit *v, int fd, const char *at, unsigned depth)
+static void visit_dir(struct visit *v, int fd, const char *at, enum place place, unsigned depth)
 {
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
@@ -276,24 +384,84 @@ static void visit_dir(struct visit *v, int fd, const char *at, unsigned depth)
 	}
 	while (v->entries <= ENTRIES_MAX && (e = readdir(d))) {
 		v->entries++;
-		visit_entry(v, dirfd(d), at, e, depth);
+		visit_entry(v, dirfd(d), at, e, place, depth);
 	}
 	(void)closedir(d);
 }
 
 static void visit_top(struct visit *v)
 {
-	visit_dir(v, openat(v->l->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "", 0);
+	visit_dir(v, openat(v->l->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "", PLACE_GIT, 0);
+}
+
+static bool has_file(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode);
+}
+
+/* "ref: refs/..." or the number of a commit, or what cannot be read; a link counts as well. */
+static bool is_head(int dir)
+{
+	CLEANUP_CLOSE int fd = fd_open_regular(dir, "HEAD", O_NOFOLLOW, &(struct error){ 0 });
+	char text[40];
+	ssize_t n;
+
+	if (fd < 0)
+		return has_file(dir, "HEAD");
+	n = fd_read_full(fd, text, sizeof(text));
+	if (n < 0 || (n >= 4 && memcmp(text, "ref:", 4) == 0))
+		return true;
+	for (ssize_t i = 0; i < n; i++)
+		if (!isxdigit((unsigned char)text[i]))
+			return false;
+	return n == (ssize_t)sizeof(text);
 }
 
 /* What git wants of a bare repository, besides the configuration that it may do without. */
 static bool is_bare(int dir)
 {
+	return is_head(dir) &&
+	       (has_file(dir, "commondir") || (has(dir, "objects") && has(dir, "refs")));
+}
+
+static void note_tree(struct leftover *l)
+{
+	l->bare = is_bare(l->dir);
+	l->head = is_head(l->dir);
+	l->commondir = has_file(l->dir, "commondir");
+}
+
+static void sweep_tree_of(struct visit *v, const char *name)
+{
+	say(v, name, "it makes a repository of the directory, whose configuration git obeys", "",
+	    gitstate_take_away(v->l->dir, name));
+}
+
+/* Either of the two: what is missing could come with the next run, or be the user's. */
+static void sweep_tree(struct visit *v)
+{
+	const struct leftover *l = v->l;
+
+	if (!l->commondir && has_file(l->dir, "commondir"))
+		sweep_tree_of(v, "commondir");
+	if ((!l->head && is_head(l->dir)) || (!l->bare && is_bare(l->dir)))
+		sweep_tree_of(v, "HEAD");
+}
+
+/* When another run has begun: when it made the placeholder that says so (protect.c). */
+static struct timespec find_since(int dir)
+{
+	struct identity id;
 	struct stat st;
 
-	return fstatat(dir, "HEAD", &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode) &&
-	       faccessat(dir, "objects", F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       faccessat(dir, "refs", F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	if (fstatat(dir, "commondir", &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size == 2 &&
+	    identify(dir, "commondir", &id))
+		return id.made.tv_sec ? id.made : id.changed;
+	if (identify(dir, "config.worktree", &id))
+		return id.made.tv_sec ? id.made : id.changed;
+	return (struct timespec){ 0 }; /* it has just ended */
 }
 
 struct leftover *leftover_note(int dir, enum leftover_kind kind, leftover_tell *tell, void *arg)
@@ -312,8 +480,10 @@ struct leftover *leftover_note(int dir, enum leftover_kind kind, leftover_tell *
 				: -1;
 	if (!l->path)
 		l->path = xstrdup(kind == LEFTOVER_TREE ? "the workspace" : ".git");
+	if (kind == LEFTOVER_SHARED)
+		l->state.since = find_since(dir);
 	if (kind == LEFTOVER_TREE)
-		l->bare = is_bare(l->dir);
+		note_tree(l);
 	else
 		visit_top(&v);
 	if (v.entries > ENTRIES_MAX)
@@ -332,10 +502,8 @@ void leftover_sweep(struct leftover *l, leftover_tell *tell, void *arg)
 	given = give_back(l->dir, &was);
 	if (l->kind != LEFTOVER_TREE)
 		visit_top(&v);
-	else if (!l->bare && is_bare(l->dir))
-		say(&v, "HEAD",
-		    "it makes a repository of the directory, whose configuration git obeys", "",
-		    gitstate_take_away(l->dir, "HEAD"));
+	else
+		sweep_tree(&v);
 	if (given)
 		(void)fchmod(l->dir, was.st_mode & 07777);
 	say_rest(&v);
@@ -345,11 +513,6 @@ void leftover_free(struct leftover *l)
 {
 	if (!l)
 		return;
-	for (size_t i = 0; i < l->nodd; i++) {
-		free(l->odd[i].at);
-		free(l->odd[i].target);
-	}
-	free(l->odd);
 	for (size_t i = 0; i < l->nunseen; i++)
 		free(l->unseen[i]);
 	free(l->unseen);

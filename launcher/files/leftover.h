@@ -10,6 +10,7 @@
 /** enum leftover_kind - what a directory is */
 enum leftover_kind {
 	LEFTOVER_GIT,	 /* a git directory */
+	LEFTOVER_SHARED, /* the same, and another run has begun in it, and not ended */
 	LEFTOVER_ORPHAN, /* the same, and nobody has looked after an earlier run in it */
 	LEFTOVER_TREE,	 /* a working tree with a .git of its own */
 };

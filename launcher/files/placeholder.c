@@ -34,7 +34,7 @@
 #define OWN_DIR		 0700
 
 /* Whether @name is what we make: as it was made, and therefore nobody's data. */
-static bool is_placeholder(int dir, const char *name, const char *content)
+bool placeholders_is(int dir, const char *name, const char *content)
 {
 	CLEANUP_CLOSE int fd = -1;
 	char text[8] = "";
@@ -118,7 +118,7 @@ static void remember(struct placeholders *h, int dir, const char *name, const ch
 
 void placeholders_adopt(struct placeholders *h, int dir, const char *name, const char *content)
 {
-	if (is_placeholder(dir, name, content))
+	if (placeholders_is(dir, name, content))
 		remember(h, dir, name, content, NULL);
 }
 
@@ -217,7 +217,7 @@ int placeholders_open_dir(struct placeholders *h, const char *path, char canonic
 
 bool placeholders_is_orphan(int dir, const char *name, const char *content)
 {
-	bool orphan = is_placeholder(dir, name, content) && flock(dir, LOCK_EX | LOCK_NB) == 0;
+	bool orphan = placeholders_is(dir, name, content) && flock(dir, LOCK_EX | LOCK_NB) == 0;
 
 	/* a lock that could not be turned round is lost: take it again */
 	return flock(dir, LOCK_SH) == 0 && orphan;
@@ -236,7 +236,7 @@ bool placeholders_are_all(int top)
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
 		/* another run's: locked, and the directory is not empty for this one either */
-		empty = is_placeholder(top, e->d_name, NULL) &&
+		empty = placeholders_is(top, e->d_name, NULL) &&
 			flock(top, LOCK_EX | LOCK_NB) == 0 &&
 			unlinkat(top, e->d_name, AT_REMOVEDIR) == 0;
 	}
@@ -292,7 +292,7 @@ static void remove_one(const struct placeholder *m)
 	struct stat was;
 	bool taken = take_permission(m->dir, &was);
 
-	if (is_made(m) || is_placeholder(m->dir, m->name, m->content) || is_half_made(m))
+	if (is_made(m) || placeholders_is(m->dir, m->name, m->content) || is_half_made(m))
 		(void)unlinkat(m->dir, m->name, m->content ? 0 : AT_REMOVEDIR);
 	if (taken)
 		(void)fchmod(m->dir, was.st_mode & 07777);

@@ -86,6 +86,9 @@ void placeholders_adopt(struct placeholders *h, int dir, const char *name, const
  */
 int placeholders_make_way(struct placeholders *h, int dir, const char *name);
 
+/** placeholders_is() - whether something is one, of whichever run. */
+bool placeholders_is(int dir, const char *name, const char *content);
+
 /**
  * placeholders_is_orphan() - whether a killed run has left a placeholder, and nobody is there to tidy up
  * @dir: from placeholders_open_dir()

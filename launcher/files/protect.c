@@ -308,11 +308,18 @@ static int note(struct protect *p, int dir, const char *path, enum leftover_kind
 	return 0;
 }
 
-static int note_git(struct protect *p, int dir, const char *path, struct error *err)
+/* Another run's placeholder says that it is there, or that nobody has tidied up after it. */
+static int note_git(struct protect *p, int dir, const char *path, bool linked, struct error *err)
 {
-	bool orphan = placeholders_is_orphan(dir, "commondir", ".\n");
+	const char *name = linked ? "config.worktree" : "commondir";
+	const char *content = linked ? "" : ".\n";
+	enum leftover_kind kind = LEFTOVER_GIT;
 
-	return note(p, dir, path, orphan ? LEFTOVER_ORPHAN : LEFTOVER_GIT, err);
+	if (placeholders_is_orphan(dir, name, content))
+		kind = LEFTOVER_ORPHAN;
+	else if (placeholders_is(dir, name, content))
+		kind = LEFTOVER_SHARED;
+	return note(p, dir, path, kind, err);
 }
 
 /* A submodule's git directory, a bare repository; a linked worktree has no more than two of them. */
@@ -325,7 +332,7 @@ static int protect_git_dir(struct protect *p, const struct gitobeys_dir *g, stru
 		return 0;
 	if (dir < 0)
 		return error_set(err, errno, "cannot lock %s to protect what is in it", g->path);
-	if (note_git(p, dir, path, err))
+	if (note_git(p, dir, path, g->linked, err))
 		return -1;
 	if (!g->linked)
 		return protect_names(p, dir, path, ".git", err);
@@ -399,7 +406,7 @@ static int protect_dot_dir(struct protect *p, int root, const char *path, const 
 	if (dir < 0)
 		return error_set(err, errno, "cannot lock %s to protect what is in it", dot);
 	if (strcmp(name, ".git") == 0 &&
-	    (note_git(p, dir, kept, err) || note(p, root, path, LEFTOVER_TREE, err)))
+	    (note_git(p, dir, kept, false, err) || note(p, root, path, LEFTOVER_TREE, err)))
 		return -1;
 	return protect_names(p, dir, kept, name, err);
 }

@@ -2,8 +2,9 @@
 """What a command leaves in a repository for git to follow or to run later, outside."""
 import os
 import shutil
+import subprocess
 
-from escapeworld import World, main, users
+from escapeworld import LIMIT, World, main, users
 
 GIT = "git -c user.name=n -c user.email=e@x.test "
 REMOVED = "it has been removed"
@@ -19,6 +20,9 @@ LINKS = {
     "logs": ("rm -r .git/logs; ln -s $D .git/logs", GIT + "commit -q --allow-empty -m new"),
     "logs of branches": ("rm -r .git/logs/refs/heads; ln -s $D .git/logs/refs/heads", "git branch new"),
     "branches": ("ln -s $D .git/refs/heads/d", "git branch d/new"),
+    "logs of a branch named as objects are": (
+        "git checkout -q -b objects/ab/x; mkdir -p .git/logs/refs/heads/objects/ab; "
+        "ln -sf $V .git/logs/refs/heads/objects/ab/x", GIT + "commit -q --allow-empty -m new"),
     "a taken permission": ("mkdir .git/logs/refs/d && ln -s $D .git/logs/refs/heads/d && "
                            "chmod 000 .git/logs/refs/heads",
                            "chmod 755 .git/logs/refs/heads && git branch d/new"),
@@ -26,6 +30,11 @@ LINKS = {
 TODO = "GIT_SEQUENCE_EDITOR=\"sed -i '1i break\\n%s'\" " + GIT + "rebase -q -i HEAD~1"
 BARE = """rm .git/HEAD; cp .git/index .; mkdir objects refs; echo ref: refs/heads/main > HEAD
 printf '[core]\nrepositoryformatversion = 0\nbare = false\nworktree = %s\nfsmonitor = touch %s/mark; false\n' $PWD $D > config"""
+
+BARE_BY_COMMONDIR = """rm .git/HEAD; cp .git/index .; mkdir -p z/objects z/refs
+echo ref: refs/heads/main > HEAD; echo z > commondir
+printf '[core]\nrepositoryformatversion = 1\nbare = false\nfsmonitor = touch %s/mark; false\n[extensions]\nworktreeConfig = true\n' $D > z/config
+printf '[core]\nbare = false\nworktree = %s\n' $PWD > config.worktree"""
 
 
 class Leftover(World):
@@ -80,6 +89,44 @@ class Leftover(World):
                 with self.subTest(uid=uid, name=name):
                     self.assertTrue(self.try_link(uid, name, True), "the trick does not work at all")
                     self.assertFalse(self.try_link(uid, name, False))
+
+    # what the first run does, and the second when the first has ended
+    OVERLAPS = {
+        "made again": ("ln -sf $V .git/COMMIT_EDITMSG", "", "ln -sf $V .git/COMMIT_EDITMSG"),
+        "moved away meanwhile": ("ln -sf $V .git/logs/HEAD", "mv .git/logs kept", "mv kept .git/logs"),
+    }
+
+    def start(self, uid, text, bare):
+        argv = ["sh", "-c", self.script(text)]
+        p = subprocess.Popen(argv if bare else self.inside(argv, "-C", self.repo), cwd=self.work,
+                             env=self.env(), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                             **self.identity(uid))
+        self.addCleanup(p.stderr.close)
+        self.addCleanup(p.wait)
+        self.addCleanup(p.kill)
+        return p
+
+    def overlap(self, uid, name, bare):
+        wait = "; while [ ! -e %s ]; do sleep .02; done; "
+        made, meanwhile, again = self.OVERLAPS[name]
+        self.repository(uid)
+        first = self.start(uid, made + "; touch first" + wait % "second" + "true", bare)
+        self.wait_for(lambda: os.path.exists(self.repo + "/first"))
+        second = self.start(uid, (meanwhile or "true") + "; touch second" + wait % "ended" + again, bare)
+        first.communicate(timeout=LIMIT)
+        with open(self.repo + "/ended", "w"):
+            pass
+        told = second.communicate(timeout=LIMIT)[1]
+        self.assertEqual((second.returncode, REMOVED in told), (0, not bare), told)
+        self.host(uid, GIT + "commit -q --allow-empty -m new")
+        return self.harm()
+
+    def test_two_runs_at_once_leave_no_link(self):
+        for uid in users():
+            for name in self.OVERLAPS:
+                with self.subTest(uid=uid, name=name):
+                    self.assertTrue(self.overlap(uid, name, True))
+                    self.assertFalse(self.overlap(uid, name, False))
 
     def test_links_of_the_users_own_stay(self):
         for uid in users():
@@ -201,6 +248,16 @@ class Leftover(World):
             done = self.host(uid, GIT + "commit -qm merged")
             self.assertIn("Recorded resolution for 'c'", done.stderr)
 
+    def test_a_resolution_in_a_linked_worktree_is_kept(self):
+        for uid in users():
+            self.repository(uid)
+            self.host(uid, "git config rerere.enabled true; git worktree add -q -b wt wtree other; cd wtree; "
+                      "echo o > c; git add c; " + GIT + "commit -qm o; ! " + GIT + "merge -q main > "
+                      "/dev/null 2>&1; grep -q . ../.git/worktrees/wtree/MERGE_RR")
+            self.assertEqual(self.command(uid, "cd wtree; echo merged > c && git add c").stderr, "")
+            done = self.host(uid, "cd wtree; " + GIT + "commit -qm merged")
+            self.assertIn("Recorded resolution for 'c'", done.stderr)
+
     def test_a_rebase_of_the_commands_goes_on_later(self):
         for uid in users():
             self.repository(uid)
@@ -211,10 +268,10 @@ class Leftover(World):
                              "three\none\n")
 
     def test_the_workspace_does_not_become_a_repository(self):
-        for uid in users():
+        for uid, script in ((u, s) for u in users() for s in (BARE, BARE_BY_COMMONDIR)):
             for bare in (True, False):
                 self.repository(uid)
-                done = self.command(uid, BARE, bare)
+                done = self.command(uid, script, bare)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual("makes a repository" in done.stderr, not bare)
                 self.host(uid, "git status", check=False)

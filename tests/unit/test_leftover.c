@@ -134,6 +134,82 @@ static void test_a_link_that_leads_elsewhere_now_goes(void **state)
 	assert_int_equal(lines, 2);
 }
 
+/* The same name and target, but not the user's: another run may have removed that. */
+static void test_a_link_that_was_made_again_goes(void **state)
+{
+	(void)state;
+	shell("ln -s /etc/hosts .git/a; ln -s /etc/hosts .git/b; ln -s /etc/hosts .git/c");
+	run(LEFTOVER_GIT, "rm .git/a; ln -s /etc/hosts .git/a; mv .git/b x; mv x .git/b");
+	assert_false(exists(".git/a") || exists(".git/b"));
+	assert_true(exists(".git/c"));
+	assert_int_equal(lines, 2);
+}
+
+static void test_what_is_younger_than_another_run_is_not_known(void **state)
+{
+	(void)state;
+	shell("ln -s /etc/hosts .git/old; mkdir .git/rebase-merge; "
+	      "echo exec old > .git/rebase-merge/done; "
+	      "until rm -f .git/commondir; printf '.\\n' > .git/commondir; "
+	      "test .git/commondir -nt .git/rebase-merge/done; do :; done; "
+	      "until touch .git/now; test .git/now -nt .git/commondir; do :; done; "
+	      "ln -s /etc/hosts .git/young; "
+	      "echo exec young > .git/rebase-merge/git-rebase-todo");
+	run(LEFTOVER_SHARED, "echo exec old >> .git/rebase-merge/git-rebase-todo");
+	assert_true(exists(".git/old"));
+	assert_false(exists(".git/young"));
+	assert_int_equal(lines, 2);
+	shell("echo exec old | cmp - .git/rebase-merge/git-rebase-todo");
+	shell("ln -s /etc/hosts .git/young");
+	run(LEFTOVER_GIT, "true"); /* the twin: there is no other */
+	assert_true(exists(".git/young"));
+}
+
+static void test_names_of_branches_are_no_places(void **state)
+{
+	(void)state;
+	run(LEFTOVER_GIT, "for d in objects/ab annex/objects hooks modules/m/objects/ab; do "
+			  "mkdir -p .git/logs/refs/heads/$d; ln -s / .git/logs/refs/heads/$d/l; "
+			  "touch .git/logs/refs/heads/HEAD; done");
+	assert_int_equal(lines, 4);
+	shell("test -z \"$(find .git -type l)\"");
+	shell("mkdir -p .git/modules/a/objects/ab; echo > .git/modules/a/HEAD");
+	run(LEFTOVER_GIT, "mkdir -p .git/modules/b/objects/ab; echo > .git/modules/b/HEAD; "
+			  "for i in a b; do ln -s / .git/modules/$i/objects/ab/l; done");
+	assert_false(exists(".git/modules/b/objects/ab/l"));
+	assert_int_equal(lines, 1);
+}
+
+/* Only the user can have made something there. */
+static void test_what_is_locked_is_left_alone(void **state)
+{
+	(void)state;
+	shell("mkdir -p .git/hooks .git/remotes .git/modules/a/hooks .git/refs/hooks; "
+	      "echo > .git/modules/a/HEAD");
+	run(LEFTOVER_GIT, "for d in hooks remotes modules/a/hooks; do ln -s / .git/$d/l; done");
+	assert_string_equal(said, "");
+	assert_true(exists(".git/hooks/l") && exists(".git/remotes/l") &&
+		    exists(".git/modules/a/hooks/l"));
+	run(LEFTOVER_GIT, "mv .git/modules/a .git/modules/b; mkdir -p .git/modules/a/hooks; "
+			  "ln -s / .git/modules/a/hooks/l; ln -s / .git/refs/hooks/l; "
+			  "echo > .git/modules/a/HEAD");
+	assert_false(exists(".git/modules/a/hooks/l") || exists(".git/refs/hooks/l"));
+}
+
+static void test_modes_are_put_back(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	run(LEFTOVER_GIT,
+	    "mkdir .git/d .git/e; ln -s / .git/d/l; chmod 555 .git/d; chmod 0 .git/e");
+	assert_false(exists(".git/d/l"));
+	assert_int_equal(stat(".git/d", &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0555);
+	assert_int_equal(stat(".git/e", &st), 0); /* or the next run could not look at it */
+	assert_true(geteuid() == 0 || (st.st_mode & 0700) == 0700);
+}
+
 static void test_links_that_are_no_harm_stay(void **state)
 {
 	(void)state;
@@ -386,6 +462,20 @@ static void test_a_tree_does_not_become_a_repository(void **state)
 	assert_true(exists("HEAD"));
 	assert_int_equal(lines, 0);
 	shell("rm -r HEAD config objects refs new");
+	shell("mkdir o; echo 'ref: refs/heads/m' > o/HEAD");
+	run(LEFTOVER_TREE, "mkdir -p z/objects z/refs; echo z > commondir; cp o/HEAD .");
+	assert_false(exists("HEAD") || exists("commondir"));
+	assert_int_equal(lines, 2);
+	run(LEFTOVER_TREE, "printf '%040d\\n' 1 > HEAD"); /* one thing with each run */
+	assert_false(exists("HEAD"));
+	run(LEFTOVER_TREE, "echo z > commondir");
+	assert_false(exists("commondir"));
+	shell("echo words > HEAD; mkdir objects refs");
+	run(LEFTOVER_TREE, "cp o/HEAD HEAD");
+	assert_false(exists("HEAD"));
+	run(LEFTOVER_TREE, "echo other words > HEAD");
+	assert_true(exists("HEAD"));
+	shell("rm -r HEAD objects refs o z");
 	run(LEFTOVER_TREE, "mkdir refs HEAD"); /* a project may have names like these */
 	assert_true(exists("HEAD"));
 	assert_int_equal(lines, 0);
@@ -434,6 +524,12 @@ int main(void)
 		cmocka_unit_test_setup(test_pipes_go, make_git),
 		cmocka_unit_test_setup(test_files_and_what_was_there_stay, make_git),
 		cmocka_unit_test_setup(test_a_link_that_leads_elsewhere_now_goes, make_git),
+		cmocka_unit_test_setup(test_a_link_that_was_made_again_goes, make_git),
+		cmocka_unit_test_setup(test_what_is_younger_than_another_run_is_not_known,
+				       make_git),
+		cmocka_unit_test_setup(test_names_of_branches_are_no_places, make_git),
+		cmocka_unit_test_setup(test_what_is_locked_is_left_alone, make_git),
+		cmocka_unit_test_setup(test_modes_are_put_back, make_git),
 		cmocka_unit_test_setup(test_links_that_are_no_harm_stay, make_git),
 		cmocka_unit_test_setup(test_names_are_escaped, make_git),
 		cmocka_unit_test_setup(test_taken_permissions_hide_nothing, make_git),
