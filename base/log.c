@@ -46,6 +46,19 @@ void log_set_line(volatile bool *open)
 	line_open = open;
 }
 
+static struct {
+	void (*before)(void *arg);
+	void (*after)(void *arg);
+	void *arg;
+} around;
+
+void log_set_around(void (*before)(void *arg), void (*after)(void *arg), void *arg)
+{
+	around.before = before;
+	around.after = after;
+	around.arg = arg;
+}
+
 /* What leads to the start of a line; empty where we are at one, or where it is no terminal. */
 static struct iovec lead(void)
 {
@@ -75,19 +88,22 @@ static bool has_room(void)
 /* One write, so that lines of several processes do not mix. Return: whether there was room. */
 static bool put(const char *line, size_t len)
 {
-	bool ends = crlf && len > 0 && line[len - 1] == '\n';
+	bool ends = crlf && len > 0 && line[len - 1] == '\n', done;
 	struct iovec v[] = { { .iov_len = 0 },
 			     { (char *)(uintptr_t)line, ends ? len - 1 : len },
 			     { eol, ends ? strlen(eol) : 0 } };
 
 	if (!has_room())
 		return false;
+	if (around.before)
+		around.before(around.arg);
 	v[0] = lead();
-	if (writev(STDERR_FILENO, v, (int)ARRAY_SIZE(v)) < 0)
-		return false;
-	if (line_open)
+	done = writev(STDERR_FILENO, v, (int)ARRAY_SIZE(v)) >= 0;
+	if (done && line_open)
 		*line_open = false;
-	return true;
+	if (around.after)
+		around.after(around.arg);
+	return done;
 }
 
 void log_fresh_line(void)

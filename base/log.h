@@ -39,6 +39,13 @@ void log_set_line(volatile bool *open);
  */
 void log_fresh_line(void);
 
+/**
+ * log_set_around() - something of ours is on the terminal, of which lines must not become a part
+ * @before: called before each line that is written, so that the line stands by itself
+ * @after: called when it stands; both NULL for nothing
+ */
+void log_set_around(void (*before)(void *arg), void (*after)(void *arg), void *arg);
+
 /** log_enabled() - whether a line of this level would be written. */
 bool log_enabled(enum log_level level);
 

@@ -308,9 +308,16 @@ static void resume_terminal(void *arg)
 		launcher_signal(r->launcher, SIGWINCH);
 }
 
+static void interrupt_terminal(void *arg)
+{
+	(void)arg;
+	terminal_interrupt();
+}
+
 static int open_asking(struct run *r, struct error *err)
 {
-	const struct asker_terminal shared = { suspend_terminal, resume_terminal, r };
+	const struct asker_terminal shared = { suspend_terminal, resume_terminal,
+					       interrupt_terminal, r };
 	const struct asking_host host = {
 		.terminal = terminal_active() ? shared : (struct asker_terminal){ 0 },
 		.base = r->outside.base,

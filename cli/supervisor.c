@@ -158,6 +158,9 @@ static void signal_cb(evutil_socket_t sig, short what, void *arg)
 	struct supervisor *s = arg;
 
 	(void)what;
+	/* A terminal of the command's own tells it by itself, and not before it has the new size. */
+	if (sig == SIGWINCH && terminal_active())
+		return;
 	launcher_signal(s->cfg->launcher, (int)sig);
 	if (sig != SIGTSTP)
 		return;

@@ -53,6 +53,12 @@ void terminal_resume(void)
 	pty_resume(&pty);
 }
 
+void terminal_interrupt(void)
+{
+	if (active)
+		pty_interrupt(&pty);
+}
+
 void terminal_finish(void)
 {
 	if (!active)

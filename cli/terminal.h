@@ -30,8 +30,11 @@ bool terminal_active(void);
 /** terminal_pause() - the user's terminal as it was, for a question; nothing is relayed. */
 void terminal_pause(void);
 
-/** terminal_resume() - relay again. */
+/** terminal_resume() - relay again; what fills the screen is made to draw it anew. */
 void terminal_resume(void);
+
+/** terminal_interrupt() - when it is relayed again, the command's terminal gets its interrupt key. */
+void terminal_interrupt(void);
 
 /** terminal_finish() - pid 1 is gone: show what is left, restore the terminal. May be repeated. */
 void terminal_finish(void);

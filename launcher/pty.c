@@ -14,12 +14,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -29,18 +31,33 @@
 
 #define CHUNK 4096 /* the size of a terminal's buffer in the kernel */
 
-static volatile sig_atomic_t resized = 1;
+#define LOWER_MS 250 /* long enough for a program to see that the window is another */
 
-static void on_winch(int sig)
+/* What the relay is told by signals: SIGWINCH, SIGUSR1, SIGUSR2. */
+static volatile sig_atomic_t resized = 1, interrupted, covered;
+
+static void on_signal(int sig)
 {
-	(void)sig;
-	resized = 1;
+	if (sig == SIGUSR1)
+		interrupted = 1;
+	else if (sig == SIGUSR2)
+		covered = 1;
+	else
+		resized = 1;
 }
 
 bool pty_wanted(void)
 {
 	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
 	       tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000 + 1;
 }
 
 static void copy_size(int from, int to)
@@ -83,20 +100,70 @@ static bool copy(int from, int to, struct column *line, volatile bool *open)
 	return n > 0 && fd_write_all(to, buf, (size_t)n) == 0;
 }
 
+/* As if typed: what it does is the command's terminal's to know. */
+static void type_interrupt(int master)
+{
+	struct termios t;
+
+	if (tcgetattr(master, &t) == 0 && t.c_cc[VINTR] != _POSIX_VDISABLE)
+		(void)fd_write_all(master, &t.c_cc[VINTR], 1);
+}
+
+/* Only what reads single keys may fill the screen; others need not see a size that is not so. */
+static bool make_lower(int master)
+{
+	struct termios t;
+	struct winsize size;
+
+	if (tcgetattr(master, &t) < 0 || t.c_lflag & ICANON ||
+	    ioctl(master, TIOCGWINSZ, &size) < 0 || size.ws_row < 2)
+		return false;
+	size.ws_row--;
+	return ioctl(master, TIOCSWINSZ, &size) == 0;
+}
+
+/* What we were told of. @lower: when the true height is due again; 0 if it is there. */
+static void obey(int master, uint64_t *lower)
+{
+	if (interrupted) {
+		interrupted = 0;
+		type_interrupt(master);
+	}
+	if (resized || (*lower && now_ms() >= *lower)) {
+		resized = 0;
+		*lower = 0;
+		copy_size(STDIN_FILENO, master);
+	}
+	if (covered) {
+		covered = 0;
+		*lower = make_lower(master) ? now_ms() + LOWER_MS : 0;
+	}
+}
+
+/* Signals come in here only, so that none comes between a look at what it says and the wait. */
+static int wait_for(struct pollfd *p, nfds_t n, uint64_t lower)
+{
+	uint64_t now = now_ms(), left = lower > now ? lower - now : 0;
+	const struct timespec limit = { .tv_sec = (time_t)(left / 1000),
+					.tv_nsec = (long)(left % 1000) * 1000000 };
+	sigset_t none;
+
+	(void)sigemptyset(&none);
+	return ppoll(p, n, lower ? &limit : NULL, &none);
+}
+
 static void relay_loop(int master, volatile bool *open)
 {
 	struct column line = { .open = false };
+	uint64_t lower = 0;
 	struct pollfd p[] = {
 		{ .fd = master, .events = POLLIN },
 		{ .fd = STDIN_FILENO, .events = POLLIN },
 	};
 
 	for (;;) {
-		if (resized) {
-			resized = 0;
-			copy_size(STDIN_FILENO, master);
-		}
-		if (poll(p, ARRAY_SIZE(p), -1) < 0)
+		obey(master, &lower);
+		if (wait_for(p, ARRAY_SIZE(p), lower) <= 0)
 			continue;
 		if (p[1].revents && !copy(STDIN_FILENO, master, NULL, NULL))
 			p[1].fd = -1;
@@ -113,14 +180,21 @@ static void run_relay(int sock, const struct pty *pty)
 {
 	static const int ignored[] = { SIGHUP,	SIGINT,	 SIGQUIT, SIGTERM, SIGTSTP,
 				       SIGTTIN, SIGTTOU, SIGPIPE, SIGUSR1, SIGUSR2 };
-	const struct sigaction winch = { .sa_handler = on_winch };
+	static const int told[] = { SIGWINCH, SIGUSR1, SIGUSR2 };
+	const struct sigaction act = { .sa_handler = on_signal };
+	sigset_t blocked;
 	int master = -1;
 	size_t n = 0;
 	char byte;
 
 	if (forked_helper(&sock, 1, ignored, ARRAY_SIZE(ignored), NULL))
 		_exit(1);
-	(void)sigaction(SIGWINCH, &winch, NULL);
+	(void)sigemptyset(&blocked);
+	for (size_t i = 0; i < ARRAY_SIZE(told); i++)
+		(void)sigaddset(&blocked, told[i]);
+	(void)sigprocmask(SIG_BLOCK, &blocked, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(told); i++)
+		(void)sigaction(told[i], &act, NULL);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (fd_recv(sock, &byte, 1, &master, 1, &n) == 1 && n == 1) {
 		(void)close(sock);
@@ -206,7 +280,14 @@ void pty_resume(const struct pty *p)
 	if (p->relay == 0)
 		return;
 	(void)set_raw(&p->saved);
+	(void)kill(p->relay, SIGUSR2);
 	(void)kill(p->relay, SIGCONT);
+}
+
+void pty_interrupt(const struct pty *p)
+{
+	if (p->relay)
+		(void)kill(p->relay, SIGUSR1);
 }
 
 void pty_finish(struct pty *p)

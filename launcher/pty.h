@@ -56,8 +56,16 @@ void pty_started(struct pty *p);
 /** pty_pause() - give the user's terminal back for a question; nothing is relayed meanwhile. */
 void pty_pause(const struct pty *p);
 
-/** pty_resume() - relay again. */
+/**
+ * pty_resume() - relay again
+ *
+ * Where single keys are read, so that the screen may be filled, the command's terminal is a row
+ * lower for a moment: programs draw anew what a question has covered only when the size changes.
+ */
 void pty_resume(const struct pty *p);
+
+/** pty_interrupt() - type the interrupt key of the command's terminal there, once relayed again. */
+void pty_interrupt(const struct pty *p);
 
 /**
  * pty_finish() - wait until all output has been relayed, and restore the user's terminal

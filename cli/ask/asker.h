@@ -42,10 +42,13 @@ struct asker {
 /**
  * struct asker_terminal - whoever else uses the terminal
  * @suspend: leave it alone until @resume; NULL if nobody else does
+ * @interrupt: its interrupt key was typed at a question; it is told once it may go on. NULL: the
+ *             terminal itself does what that key does
  */
 struct asker_terminal {
 	void (*suspend)(void *arg);
 	void (*resume)(void *arg);
+	void (*interrupt)(void *arg);
 	void *arg;
 };
 

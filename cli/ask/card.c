@@ -91,7 +91,8 @@ put(struct card *c, enum paint paint, const char *fmt, ...)
 
 static void line(struct card *c)
 {
-	raw(c, "\r\n");
+	/* Whatever else stood in this line: a question holds no words but ours. */
+	raw(c, c->style->colour ? "\033[K\r\n" : "\r\n");
 	c->lines++;
 	c->room = c->style->columns - 1;
 }
@@ -341,4 +342,14 @@ void card_input(const struct question *q, const struct card_style *style, uint64
 		if (!c.cut)
 			return;
 	}
+}
+
+void card_wait(const struct question *q, const struct card_style *style, uint64_t now,
+	       char out[CARD_MAX])
+{
+	struct card c = start(style, out);
+
+	put(&c, DIM, "  %u s  ", question_seconds(q, now));
+	put(&c, DIM, "%s",
+	    c.room > 50 ? "... keys count once none is typed for a moment" : "... wait");
 }

@@ -41,4 +41,8 @@ unsigned card_format(const struct question *q, const struct card_style *style, s
 void card_input(const struct question *q, const struct card_style *style, uint64_t now,
 		const struct keys *k, char out[CARD_MAX]);
 
+/** card_wait() - that line while keys do not count yet. */
+void card_wait(const struct question *q, const struct card_style *style, uint64_t now,
+	       char out[CARD_MAX]);
+
 #endif

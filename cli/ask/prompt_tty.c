@@ -7,6 +7,11 @@
  *   idle -> (suspend whoever relays, keep the modes, read single keys) -> shown
  *        -> answer, time-out or withdrawal -> the next one, or (modes back, resume) -> idle
  *
+ * Whoever is typing when a question comes up has not read it. So keys count ("armed") only when none
+ * has been typed for ARM_MS since the card stood; those before are thrown away, and the last line
+ * shows no keys meanwhile. The interrupt key is the command's: the card goes, the key is passed on to
+ * the command's terminal, and if the question is still there a second later, so is the card.
+ *
  * The line where one types is drawn anew every second. With a relay the screen is ours meanwhile;
  * without one the command may write at any moment: then the card is not erased but drawn again below,
  * at any key that means nothing. What was typed before the card stood is thrown away. In the background we touch nothing
@@ -22,10 +27,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/ask/asking.h"
 #include "cli/ask/card.h"
@@ -33,12 +40,20 @@
 #include "cli/ask/keys.h"
 
 #define TICK_S 1
+#define ARM_MS 700 /* longer than the pauses within words */
+
+/*
+ * Whatever the command left: no colours, the usual letters, no insertion, the cursor visible; and no
+ * region in which the card would scroll by itself (which homes the cursor, so that is kept).
+ */
+#define RESET "\033[0m\033(B\017\033[4l\033[?25h\0337\033[?69l\033[r\0338"
 
 /**
  * struct prompt_tty
  * @question: on the screen or waiting for the foreground; NULL when idle
  * @owned: the modes are ours, @saved is what they were
  * @lines: of the card on the screen
+ * @armed: keys count
  */
 struct prompt_tty {
 	struct asking *asking;
@@ -50,7 +65,8 @@ struct prompt_tty {
 	struct keyguard guard;
 	struct keys keys;
 	unsigned lines;
-	struct event key, tick, resize;
+	bool armed;
+	struct event key, tick, resize, arm;
 };
 
 /* For exit(3) without free(): nobody's shell should be left without echo. */
@@ -113,9 +129,30 @@ static void erase(struct prompt_tty *t, const struct card_style *style)
 	t->lines = 0;
 }
 
+/* From now on a while without keys, before any counts. */
+static void disarm(struct prompt_tty *t)
+{
+	const struct timeval quiet = { .tv_usec = ARM_MS * 1000 };
+
+	t->armed = false;
+	t->keys = (struct keys){ .verdict = false };
+	(void)event_add(&t->arm, &quiet);
+}
+
+static void put_input(const struct prompt_tty *t, const struct card_style *style)
+{
+	char text[CARD_MAX];
+
+	if (t->armed)
+		card_input(t->question, style, asking_now(), &t->keys, text);
+	else
+		card_wait(t->question, style, asking_now(), text);
+	put(t, text);
+}
+
 /*
- * @fresh: what was typed until now was meant for something else, and goes. Whoever answers has seen
- * the last line, so the flush comes right before that.
+ * What the command has on the screen where the card comes could be read as part of it, so all of that
+ * goes. @fresh: what was typed until now was meant for something else, and goes too.
  */
 static void draw(struct prompt_tty *t, bool fresh)
 {
@@ -124,26 +161,45 @@ static void draw(struct prompt_tty *t, bool fresh)
 	bool first = t->lines == 0;
 
 	erase(t, &style);
-	/* Whatever the command left: no colours, the usual letters, the cursor visible. */
+	if (style.colour && (first || !is_alone(t)))
+		put(t, RESET);
 	if (first)
-		put(t, style.colour ? "\033[0m\017\033[?25h\r\n" : "\r\n");
+		put(t, "\r\n");
+	if (style.colour)
+		put(t, "\033[J");
 	t->lines = card_format(t->question, &style, asking_open_count(t->asking) - 1, text);
 	put(t, text);
-	if (fresh)
+	if (fresh) {
 		(void)tcflush(t->fd, TCIFLUSH);
-	card_input(t->question, &style, asking_now(), &t->keys, text);
-	put(t, text);
+		disarm(t);
+	}
+	put_input(t, &style);
 }
 
 /* A key was typed, or a second is over: the last line is enough. */
 static void draw_input(struct prompt_tty *t)
 {
 	const struct card_style style = card_style(t->fd);
-	char text[CARD_MAX];
 
-	card_input(t->question, &style, asking_now(), &t->keys, text);
-	put(t, style.colour ? "\r\033[K" : "\r\n");
-	put(t, text);
+	put(t, style.colour ? "\033[0m\r\033[K" : "\r\n");
+	put_input(t, &style);
+}
+
+/* A line of the log takes the card's place, and the card stands beneath it. */
+static void before_line(void *arg)
+{
+	struct prompt_tty *t = arg;
+	const struct card_style style = card_style(t->fd);
+
+	erase(t, &style);
+}
+
+static void after_line(void *arg)
+{
+	struct prompt_tty *t = arg;
+
+	if (t->question && in_foreground(t->fd))
+		draw(t, false);
 }
 
 static bool take_modes(struct prompt_tty *t)
@@ -158,10 +214,14 @@ static bool take_modes(struct prompt_tty *t)
 	mine.c_lflag &= (tcflag_t) ~(ICANON | ECHO);
 	mine.c_cc[VMIN] = 1;
 	mine.c_cc[VTIME] = 0;
+	if (t->terminal.interrupt)
+		mine.c_cc[VINTR] = _POSIX_VDISABLE; /* comes to us as a key */
 	if (tcsetattr(t->fd, TCSANOW, &mine) < 0)
 		return false;
 	t->owned = true;
 	owner = t;
+	if (isatty(STDERR_FILENO))
+		log_set_around(before_line, after_line, t);
 	return true;
 }
 
@@ -171,7 +231,9 @@ static void give_modes(struct prompt_tty *t)
 		return;
 	t->owned = false;
 	owner = NULL;
+	log_set_around(NULL, NULL, NULL);
 	(void)event_del(&t->key);
+	(void)event_del(&t->arm);
 	/* In the background the shell has put its own modes back. */
 	if (in_foreground(t->fd))
 		(void)tcsetattr(t->fd, TCSANOW, &t->saved);
@@ -291,6 +353,42 @@ static void feed(struct prompt_tty *t, const char *p, size_t n)
 	}
 }
 
+static void arm_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct prompt_tty *t = arg;
+	int waiting = 0;
+
+	(void)fd, (void)what;
+	if (!t->question || !t->owned)
+		return;
+	/* A key that came in the same turn, and time that went by in the background, are not quiet. */
+	if (!in_foreground(t->fd) || (ioctl(t->fd, FIONREAD, &waiting) == 0 && waiting > 0)) {
+		disarm(t);
+		return;
+	}
+	t->armed = true;
+	draw_input(t);
+}
+
+/* Whether the interrupt key of the terminal, as it was, is among what was typed. */
+static bool is_interrupt(const struct prompt_tty *t, const char *p, size_t n)
+{
+	return t->terminal.interrupt && t->saved.c_lflag & ISIG &&
+	       t->saved.c_cc[VINTR] != _POSIX_VDISABLE && memchr(p, t->saved.c_cc[VINTR], n);
+}
+
+/* A client that dies of it takes its question along; any other is asked about again. */
+static void interrupt(struct prompt_tty *t)
+{
+	const struct timeval second = { .tv_sec = TICK_S };
+	const struct card_style style = card_style(t->fd);
+
+	erase(t, &style);
+	t->terminal.interrupt(t->terminal.arg);
+	give_modes(t);
+	(void)event_add(&t->tick, &second);
+}
+
 static void key_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct prompt_tty *t = arg;
@@ -304,8 +402,14 @@ static void key_cb(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	n = read(fd, buf, sizeof(buf));
+	if (n > 0 && is_interrupt(t, buf, (size_t)n)) {
+		interrupt(t);
+		return;
+	}
 	count = n > 0 ? keyguard_read(&t->guard, buf, (size_t)n, keyguard_now(), keys) : 0;
-	if (count)
+	if (n > 0 && !t->armed)
+		disarm(t);
+	else if (count)
 		feed(t, keys, count);
 	else if (n > 0)
 		t->keys = (struct keys){ .verdict = false }; /* half an answer is none */
@@ -348,6 +452,7 @@ static void tty_free(void *self)
 	give_modes(t);
 	(void)event_del(&t->key);
 	(void)event_del(&t->tick);
+	(void)event_del(&t->arm);
 	(void)event_del(&t->resize);
 	(void)close(t->fd);
 	free(t);
@@ -374,6 +479,7 @@ int prompt_tty_new(struct asker *out, struct asking *asking, struct event_base *
 	*t = (struct prompt_tty){ .asking = asking, .terminal = *terminal, .fd = fd };
 	(void)event_assign(&t->key, base, fd, EV_READ | EV_PERSIST, key_cb, t);
 	(void)event_assign(&t->tick, base, -1, EV_PERSIST, tick_cb, t);
+	(void)event_assign(&t->arm, base, -1, 0, arm_cb, t);
 	(void)evsignal_assign(&t->resize, base, SIGWINCH, resize_cb, t);
 	(void)event_add(&t->resize, NULL);
 	(void)atexit(restore_at_exit);

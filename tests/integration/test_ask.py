@@ -13,6 +13,7 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from screen import Screen  # noqa: E402
 from terminal import Terminal  # noqa: E402
 from world import WorldCase, main  # noqa: E402
 
@@ -149,6 +150,120 @@ class AtTheTerminal(AskCase):
         self.assertEqual(t.wait(), 22)
         self.assertIn("denied good.example:80 once (tty)", t.plain())
 
+    def test_words_that_were_being_typed_are_no_answer(self):
+        """Somebody types as the card comes up: the keys count only when that has ended."""
+        o = self.w.oracle()
+        t = self.terminal(["--ask", "tty"], self.curl("-f", URL))
+        seen = t.expect("keys count")
+        self.assertNotIn("allow", seen)
+        for key in "arafar":
+            t.send(key)
+            time.sleep(0.02)
+        t.expect(" deny")  # the keys are spelt out: they count from now on
+        self.assertIsNone(t.proc.poll())
+        self.assertQuiet(o)
+        t.send("d")
+        time.sleep(0.02)
+        t.send("o")
+        self.assertEqual(t.wait(), 22)
+        self.assertNotIn("allowed", t.plain())
+        self.assertIn("denied good.example:80 once (tty)", t.plain())
+
+    def card(self, t):
+        """The card's rows on the screen, once its keys count."""
+        while " deny" not in t.plain():
+            self.assertTrue(t.pump(20), t.plain())
+        lines = Screen(t.text).lines()
+        start = [i for i, x in enumerate(lines) if "wants to reach" in x]
+        self.assertEqual(len(start), 1, lines)
+        return lines[start[0]:]
+
+    def test_the_card_holds_no_words_of_the_command(self):
+        """A full screen, a region that scrolls, the cursor at home: the card is ours alone."""
+        fill = ("i=1; while [ $i -le 30 ]; do printf '\\033[%d;41H%39s' $i 'good.example:443 allow'; "
+                "i=$((i+1)); done; ")
+        for last in ("", "\\033[1;5r"):
+            with self.subTest(last):
+                t = self.terminal(["--ask", "tty"],
+                                  ["sh", "-c", fill + "printf '%s\\033[H'; " % last +
+                                   " ".join(self.curl("-f", URL))])
+                card = self.card(t)
+                self.assertIn("good.example:80   by HTTP", "\n".join(card))
+                self.assertNotIn("443", "\n".join(card[1:4] + card[-8:]))
+                self.assertNotIn("good.example:443", "\n".join(card))
+                self.assertIn("443", Screen(t.text).lines()[0])  # the screen was full, and is kept above
+                t.send("do")
+                self.assertEqual(t.wait(), 22)
+
+    def test_refusals_stand_beside_the_card(self):
+        """A line of ours that comes while a question is up is no part of it."""
+        t = self.terminal(["--ask", "tty", "-d", "other.example"],
+                          ["sh", "-c", "curl -s -f -o /dev/null %s & read -r x </dev/null; "
+                           "while ! [ -e go ]; do sleep 0.05; done; curl -s -o /dev/null "
+                           "http://other.example/; wait $!" % URL], cwd=self.w.ws)
+        self.addCleanup(self.w.run, ["rm", "-f", os.path.join(self.w.ws, "go")], cwd="/")
+        self.card(t)
+        self.w.run(["touch", os.path.join(self.w.ws, "go")], cwd="/")
+        while "refused other.example:80" not in t.plain():
+            self.assertTrue(t.pump(20), t.plain())
+        while " deny" not in t.plain().split("refused other.example:80")[1]:
+            self.assertTrue(t.pump(20), t.plain())
+        lines = Screen(t.text).lines()
+        told = [x for x in lines if "refused other.example:80" in x]
+        self.assertEqual(len(told), 1, lines)
+        self.assertTrue(told[0].startswith("sbx-net: refused"), lines)
+        self.assertRegex("\n".join(self.card(t)), r"(?m)^ +\d+ s  a allow   d deny > *$")
+        t.send("do")
+        self.assertEqual(t.wait(), 22)
+
+    def test_interrupt_goes_to_the_job_in_front(self):
+        """A shell is not what Ctrl-C means, but what it has started."""
+        t = self.terminal(["--ask", "tty"], ["bash", "--norc", "--noprofile", "--noediting", "-i"])
+        t.send("PS1='ready''> '\n")
+        t.expect("ready> ")
+        t.send(" ".join(self.curl(URL)) + "\n")
+        t.expect(" deny")
+        t.send("\x03")
+        t.expect("ready> ")
+        t.send("echo status $?\n")
+        t.expect("status 130")
+        t.send("exit 3\n")
+        self.assertEqual(t.wait(), 3)
+        self.assertNotIn("allowed", t.plain())
+        self.assertEqual(t.modes(), t.before)
+
+    def test_a_question_outlives_an_ignored_interrupt(self):
+        t = self.terminal(["--ask", "tty"], ["sh", "-c", "trap '' INT; " +
+                                             " ".join(self.curl("-f", URL))])
+        t.expect(" deny")
+        t.send("\x03")
+        t.expect("wants to reach")  # again
+        t.expect(" deny")
+        t.send("do")
+        self.assertEqual(t.wait(), 22)
+        self.assertEqual(t.modes(), t.before)
+
+    def test_what_fills_the_screen_draws_it_again(self):
+        """It does when the size changes, and only then; in the end it is what it was."""
+        code = ("import os, signal, subprocess, sys, tty\n"
+                "tty.setcbreak(0)\n"
+                "seen = [os.get_terminal_size()]\n"
+                "def look(*a):\n"
+                " now = os.get_terminal_size()\n"
+                " if now != seen[-1]:\n"
+                "  seen.append(now)\n"
+                "  os.write(1, b'\\33[Hdrawn at %d rows;' % now.lines)\n"
+                "signal.signal(signal.SIGWINCH, look)\n"
+                "p = subprocess.Popen(sys.argv[1:])\n"
+                "p.wait()\n"
+                "sys.stdin.read(1)\n")
+        t = self.terminal(["--ask", "tty"], ["/usr/bin/python3", "-c", code, *self.curl(URL)])
+        t.expect(" deny")
+        t.send("ao")
+        t.expect("drawn at 30 rows;")
+        t.send("q")
+        self.assertEqual(t.wait(), 0)
+
     def test_pasted_text_is_no_answer(self):
         t = self.terminal(["--ask", "tty"], self.curl("-f", URL))
         t.expect(" deny")
@@ -161,7 +276,7 @@ class AtTheTerminal(AskCase):
     def test_time_is_a_no(self):
         o = self.w.oracle()
         t = self.terminal(["--ask", "tty", "--ask-timeout", "1"], self.curl("-f", URL))
-        t.expect(" deny")
+        t.expect("wants to reach")
         self.assertEqual(t.wait(), 22)
         self.assertIn("nobody answered in time", t.plain())
         self.assertQuiet(o)
@@ -170,7 +285,7 @@ class AtTheTerminal(AskCase):
     def test_withdrawn_when_the_client_goes(self):
         t = self.terminal(["--ask", "tty"],
                           ["sh", "-c", "curl -sS --max-time 1 %s; echo over" % URL])
-        t.expect(" deny")
+        t.expect("wants to reach")
         t.expect("over")
         self.assertEqual(t.wait(), 0)
         self.assertEqual(t.modes(), t.before)
@@ -181,9 +296,10 @@ class AtTheTerminal(AskCase):
                                              % (URL, URL)])
         t.expect(" deny")
         t.send("ar")
-        seen = t.expect("is a no\n\n  60 s  a allow   d deny")
+        seen = t.expect("keys count")
         self.assertEqual(seen.count("hello from net"), 2)
         self.assertIn("good.example:8080", seen)
+        t.expect(" s  a allow   d deny")
         t.send("dr")
         t.wait()
         self.assertFalse(os.path.exists(self.state("answers")))

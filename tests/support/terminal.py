@@ -11,7 +11,7 @@ import time
 
 CTTY = ("import fcntl,os,sys,termios\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
         "os.execv(sys.argv[1], sys.argv[1:])\n")
-COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x0f|\r")
+COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[78]|\x1b\(B|\x0f|\r")
 
 
 class Terminal:

@@ -72,7 +72,7 @@ static void test_lines_fit(void **state)
 			card_input(&q, &style, 0, &k, text + strlen(text));
 			for (const char *p = text; *p; p++) {
 				if (*p == '\033') {
-					p = strchr(p, 'm');
+					p += strcspn(p, "mK");
 				} else if (*p == '\n') {
 					seen++;
 					width = 0;
@@ -83,6 +83,24 @@ static void test_lines_fit(void **state)
 			}
 			assert_int_equal(seen, lines);
 		}
+	}
+}
+
+/* Keys that do not count are not named, and the line is whole at any width. */
+static void test_no_key_is_named_while_none_counts(void **state)
+{
+	const struct question q = sample();
+	char text[CARD_MAX];
+
+	(void)state;
+	for (unsigned columns = 40; columns <= 120; columns++) {
+		const struct card_style style = { .columns = columns };
+
+		card_wait(&q, &style, 0, text);
+		assert_null(strstr(text, "[a]"));
+		assert_null(strstr(text, "allow"));
+		assert_non_null(strstr(text, "57 s  ... "));
+		assert_true(strlen(text) < columns);
 	}
 }
 
@@ -208,6 +226,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_everything_is_shown),
 		cmocka_unit_test(test_lines_fit),
+		cmocka_unit_test(test_no_key_is_named_while_none_counts),
 		cmocka_unit_test(test_a_name_is_shown_whole),
 		cmocka_unit_test(test_input_names_every_key),
 		cmocka_unit_test(test_a_low_terminal_has_room_for_it),

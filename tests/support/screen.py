@@ -1,0 +1,71 @@
+"""What a terminal shows after some output: as much of an xterm as our cards and the tests use."""
+import re
+
+CONTROL = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|\x1b([78])|\x1b\(B")
+
+
+class Screen:
+    def __init__(self, text, rows=30, cols=80):
+        self.rows, self.cols = rows, cols
+        self.cells = [[" "] * cols for _ in range(rows)]
+        self.row = self.col = 0
+        self.top, self.bottom = 0, rows - 1
+        self.saved = (0, 0)
+        at = 0
+        while at < len(text):
+            found = CONTROL.match(text, at)
+            if found:
+                self.control(found)
+                at = found.end()
+            else:
+                self.show(text[at])
+                at += 1
+
+    def lines(self):
+        return ["".join(row).rstrip() for row in self.cells]
+
+    def down(self):
+        if self.row == self.bottom:
+            del self.cells[self.top]
+            self.cells.insert(self.bottom, [" "] * self.cols)
+        elif self.row < self.rows - 1:
+            self.row += 1
+
+    def show(self, char):
+        if char == "\r":
+            self.col = 0
+        elif char == "\n":
+            self.down()
+        elif char >= " ":
+            if self.col == self.cols:
+                self.col = 0
+                self.down()
+            self.cells[self.row][self.col] = char
+            self.col += 1
+
+    def blank(self, row, start, end):
+        self.cells[row][start:end] = [" "] * (end - start)
+
+    def control(self, found):
+        numbers, what, kept = found.groups()
+        values = [int(x) for x in (numbers or "").split(";") if x.isdigit()]
+        first = values[0] if values else 0
+        if kept == "7":
+            self.saved = (self.row, self.col)
+        elif kept == "8":
+            self.row, self.col = self.saved
+        elif what == "H":
+            self.row = min(max(first, 1), self.rows) - 1
+            self.col = min(max(values[1] if len(values) > 1 else 1, 1), self.cols) - 1
+        elif what == "A":
+            self.row = max(self.row - max(first, 1), 0)
+        elif what == "K":
+            self.blank(self.row, self.col, self.cols)
+        elif what == "J":
+            start = 0 if first == 2 else self.row
+            for row in range(start, self.rows):
+                self.blank(row, 0 if first == 2 or row > self.row else self.col, self.cols)
+        elif what == "r":
+            self.top = max(first, 1) - 1
+            self.bottom = (values[1] if len(values) > 1 else self.rows) - 1
+            self.row = self.col = 0
