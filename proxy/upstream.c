@@ -496,21 +496,35 @@ static int status_error(unsigned status)
 	return status >= 400 && status <= 499 ? ECONNABORTED : ECONNREFUSED;
 }
 
+/* What comes before the answer itself (RFC 9110 section 15.2). 101 is an answer, to what nobody asked. */
+static bool is_interim(unsigned status)
+{
+	return status >= 100 && status <= 199 && status != 101;
+}
+
+/* The bound is for all heads together: interim ones are passed over, and looked at again with more. */
 static enum parse hear_head(struct upstream_talk *talk, const uint8_t *p, size_t n, size_t *used)
 {
-	size_t seen = n < UPSTREAM_HEAD_MAX ? n : UPSTREAM_HEAD_MAX;
-	const uint8_t *end = memmem(p, seen, "\r\n\r\n", 4);
+	size_t seen = n < UPSTREAM_HEAD_MAX ? n : UPSTREAM_HEAD_MAX, at = 0;
 	unsigned status;
 
-	if (seen && memcmp(p, "HTTP/1.", seen < 7 ? seen : 7) != 0)
+	do {
+		size_t left = seen - at;
+		const uint8_t *end = memmem(p + at, left, "\r\n\r\n", 4);
+
+		if (left && memcmp(p + at, "HTTP/1.", left < 7 ? left : 7) != 0)
+			return bad(talk, EPROTO, 0);
+		if (!end)
+			return seen == UPSTREAM_HEAD_MAX ? bad(talk, EPROTO, 0) : PARSE_MORE;
+		status = http_status(p + at, (size_t)(end - p) - at + 2);
+		at = (size_t)(end - p) + 4;
+	} while (is_interim(status));
+	if (status == 101)
 		return bad(talk, EPROTO, 0);
-	if (!end)
-		return seen == UPSTREAM_HEAD_MAX ? bad(talk, EPROTO, 0) : PARSE_MORE;
-	status = http_status(p, (size_t)(end - p) + 2);
 	if (status < 200 || status > 299)
 		return bad(talk, status_error(status), status);
 	talk->step = UPSTREAM_STEP_THROUGH;
-	*used = (size_t)(end - p) + 4;
+	*used = at;
 	return PARSE_OK;
 }
 

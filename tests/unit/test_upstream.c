@@ -334,6 +334,8 @@ static void expect_http(const char *answer, enum parse want, size_t used)
 static void test_talk_86_http_answers(void **state)
 {
 	static const char ok[] = "HTTP/1.1 200 Connection established\r\n\r\n";
+	static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 x\r\nX: y\r\n\r\n"
+				      "HTTP/1.1 200 OK\r\n\r\nb";
 	static const char fields[] = "HTTP/1.0 200\r\nVia: x\r\nX: y\r\n\r\nbytes of the target";
 
 	(void)state;
@@ -346,7 +348,11 @@ static void test_talk_86_http_answers(void **state)
 	expect_http("HTTP/2.0 200 OK\r\n\r\n", PARSE_BAD, 0);
 	expect_http("HTTP/1.1  200 OK\r\n\r\n", PARSE_BAD, 0);
 	expect_http("HTTP/1.1 2000 OK\r\n\r\n", PARSE_BAD, 0);
-	expect_http("HTTP/1.1 100 Continue\r\n\r\n", PARSE_BAD, 0);
+	expect_http("HTTP/1.1 100 Continue\r\n\r\n", PARSE_MORE, 0);
+	expect_http(interim, PARSE_OK, strlen(interim) - 1);
+	expect_http("HTTP/1.1 103 x\r\n\r\nHTTP/1.1 502 x\r\n\r\n", PARSE_BAD, 0);
+	expect_http("HTTP/1.1 100 x\r\n\r\nSSH-2.0-x\r\n\r\n", PARSE_BAD, 0);
+	expect_http("HTTP/1.1 101 x\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", PARSE_BAD, 0);
 	expect_http("SSH-2.0-x\r\n\r\n", PARSE_BAD, 0);
 	expect_http("HTTP/1.1 200 OK\r\nX: y\r\n", PARSE_MORE, 0);
 	expect_http("", PARSE_MORE, 0);
@@ -366,6 +372,10 @@ static void test_talk_86_bounds_the_head(void **state)
 			      &said_n, &used, &error),
 			 PARSE_OK);
 	assert_int_equal(used, UPSTREAM_HEAD_MAX);
+	memcpy(head, "HTTP/1.1 103 x\r\n\r\nHTTP/1.1 200 OK\r\nX: ", 38); /* all heads together */
+	assert_int_equal(talk("p.example", "good.example", head, UPSTREAM_HEAD_MAX, 4096, said,
+			      &said_n, &used, &error),
+			 PARSE_OK);
 	memcpy(head + UPSTREAM_HEAD_MAX - 4, "a\r\n\r\n", 5);
 	assert_int_equal(talk("p.example", "good.example", head, UPSTREAM_HEAD_MAX + 1, 4096, said,
 			      &said_n, &used, &error),
@@ -414,6 +424,8 @@ static void test_talk_http_refusals(void **state)
 		{ "HTTP/1.1 403 No\r\n\r\n", ECONNABORTED },
 		{ "HTTP/1.1 407 Who\r\n\r\n", ECONNABORTED },
 		{ "HTTP/1.1 502 Bad Gateway\r\n\r\n", ECONNREFUSED },
+		{ "HTTP/1.1 100 x\r\n\r\nHTTP/1.1 502 x\r\n\r\n", ECONNREFUSED },
+		{ "HTTP/1.1 101 x\r\n\r\n", EPROTO },
 		{ "HTTP/1.1 abc\r\n\r\n", EPROTO },
 	};
 
