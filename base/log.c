@@ -26,9 +26,12 @@ static const char *const level_name[] = {
 };
 _Static_assert(ARRAY_SIZE(level_name) == LOG_LEVEL_DEBUG + 1, "a name for each level");
 
-void log_set_level(enum log_level level)
+enum log_level log_set_level(enum log_level level)
 {
+	enum log_level was = threshold;
+
 	threshold = level;
+	return was;
 }
 
 bool log_enabled(enum log_level level)

@@ -16,8 +16,12 @@ enum log_level {
 	LOG_LEVEL_DEBUG,
 };
 
-/** log_set_level() - lines above @level are dropped; the default is LOG_LEVEL_WARN. */
-void log_set_level(enum log_level level);
+/**
+ * log_set_level() - lines above @level are dropped; the default is LOG_LEVEL_WARN
+ *
+ * Return: the level until now.
+ */
+enum log_level log_set_level(enum log_level level);
 
 /** log_set_crlf() - our terminal is in raw mode: lines must end in CR LF. */
 void log_set_crlf(bool on);

@@ -1,11 +1,13 @@
 #include "cli/gate.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/fdreserve.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/ask/asking.h"
@@ -52,6 +54,7 @@ struct gate {
 	struct session *session;
 	struct prove prove; /* of the run's sandbox, before its command starts */
 	struct reload *reload;
+	struct error broken; /* of the last reload that failed */
 	char **files;
 	size_t nfiles, nwatched; /* those that a reload reads come first */
 	struct filemark *marks;
@@ -366,14 +369,29 @@ static void ask_cancel_cb(void *arg, void *question)
 	asking_cancel(g->asking, question);
 }
 
-int gate_read_again(struct gate *g, struct error *err)
+/* As load(), with descriptors kept back for it. */
+static int load_again(const struct gate *g, struct rules *out, bool retry, struct error *err)
+{
+	enum log_level was = log_set_level(LOG_LEVEL_ERROR);
+	int rc;
+
+	if (!retry)
+		(void)log_set_level(was);
+	fdreserve_lend();
+	rc = load(g, out, err);
+	fdreserve_back();
+	(void)log_set_level(was);
+	return rc;
+}
+
+int gate_read_again(struct gate *g, bool retry, struct error *err)
 {
 	struct rules next, old = g->rules;
 	struct upstreams *way;
 
 	if (g->marks && filemark_check(g->marks, err) < 0)
 		return -1;
-	if (load(g, &next, err) < 0)
+	if (load_again(g, &next, retry, err) < 0)
 		return -1;
 	/* Once more: what has been read is then what was locked. */
 	if ((g->marks && filemark_check(g->marks, err) < 0) ||
@@ -402,10 +420,16 @@ int gate_read_again(struct gate *g, struct error *err)
 /* A settings file has changed. What is broken changes nothing. */
 static void reload_policy(void *arg)
 {
+	struct gate *g = arg;
 	struct error err;
+	bool retry = reload_is_retry(g->reload);
 
-	if (gate_read_again(arg, &err) < 0)
+	if (gate_read_again(g, retry, &err) == 0)
+		return;
+	reload_again(g->reload);
+	if (!retry || strcmp(err.msg, g->broken.msg) != 0)
 		log_warn("reload: %s; the policy stays as it was", err.msg);
+	g->broken = err;
 }
 
 void gate_guard(struct gate *g, const char *const *roots, size_t n)

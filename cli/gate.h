@@ -75,10 +75,11 @@ void gate_watch(struct gate *g, const struct outside *outside);
 
 /**
  * gate_read_again() - read the policy again now; if it is broken it stays as it was: -1
+ * @retry: as reload_is_retry(): its warnings have been given
  *
  * A gate with a base takes the base's as it is by now.
  */
-int gate_read_again(struct gate *g, struct error *err);
+int gate_read_again(struct gate *g, bool retry, struct error *err);
 
 /**
  * gate_prove() - prepare the proof of the sandbox (prove.h), which lasts until gate_proven()

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "base/fd.h"
+#include "base/fdreserve.h"
 #include "cli/hostaddrs.h"
 #include "dns/resolver.h"
 #include "proxy/audit.h"
@@ -24,6 +25,7 @@ int outside_open(struct outside *out, const char *const *servers, struct error *
 	out->own = hostaddrs_new(out->base, err);
 	if (!out->own)
 		return -1;
+	fdreserve_fill();
 	out->proxy = proxy_new(out->base, out->resolver, err);
 	return out->proxy ? 0 : error_wrap(err, "proxy");
 }

@@ -31,19 +31,37 @@ struct file {
 
 struct reload {
 	struct event look, settle;
+	bool again; /* the last reading failed */
+	bool retry; /* what is due is due for that only */
 	struct file *file;
 	size_t nfiles;
 	reload_cb *cb;
 	void *arg;
 };
 
-void reload_soon(struct reload *r)
+static void settle(struct reload *r)
 {
-	const struct timeval settle = { .tv_usec = SETTLE_MS * 1000 };
+	const struct timeval soon = { .tv_usec = SETTLE_MS * 1000 };
 
 	/* Not put off by further changes: a steady stream of them would put it off for ever. */
 	if (!event_pending(&r->settle, EV_TIMEOUT, NULL))
-		(void)event_add(&r->settle, &settle);
+		(void)event_add(&r->settle, &soon);
+}
+
+void reload_soon(struct reload *r)
+{
+	r->retry = false;
+	settle(r);
+}
+
+void reload_again(struct reload *r)
+{
+	r->again = true;
+}
+
+bool reload_is_retry(const struct reload *r)
+{
+	return r->retry;
 }
 
 struct timespec reload_now(void)
@@ -90,6 +108,10 @@ static void look_cb(evutil_socket_t fd, short what, void *arg)
 		if (look(&r->file[i]))
 			reload_soon(r);
 	}
+	if (!r->again || event_pending(&r->settle, EV_TIMEOUT, NULL))
+		return;
+	r->retry = true;
+	settle(r);
 }
 
 bool reload_is_due(struct reload *r)
@@ -103,6 +125,7 @@ static void settle_cb(evutil_socket_t fd, short what, void *arg)
 	struct reload *r = arg;
 
 	(void)fd, (void)what;
+	r->again = false;
 	r->cb(r->arg);
 }
 

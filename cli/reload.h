@@ -31,6 +31,16 @@ struct timespec reload_now(void);
 /** reload_soon() - as if a file had changed; what is due stays due, however many changes come. */
 void reload_soon(struct reload *r);
 
+/**
+ * reload_again() - what was called for has failed: it stays due, and is called for at the next look
+ *
+ * The cause may lie in something else than the files: a lack of descriptors or memory.
+ */
+void reload_again(struct reload *r);
+
+/** reload_is_retry() - whether the call under way comes from reload_again() alone: nothing has changed. */
+bool reload_is_retry(const struct reload *r);
+
 /** reload_is_due() - looks at the files now; whether the callback will be called soon. */
 bool reload_is_due(struct reload *r);
 

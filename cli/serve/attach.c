@@ -111,6 +111,7 @@ struct door {
  * @clients: the oldest first
  * @reload: when it is due
  * @reloaded_ms, @took_ms: when the last one ended, and how long it took
+ * @said: what the log last heard of it
  * @broken: why the last one failed: a session that is to begin tries again. Else an empty message
  */
 struct attach {
@@ -119,7 +120,7 @@ struct attach {
 	struct peers peers;
 	struct event reload;
 	uint64_t reloaded_ms, took_ms;
-	struct error broken;
+	struct error broken, said;
 	struct reload *files;
 	struct door *doors[4];
 	size_t ndoors, nclients, nattached;
@@ -539,19 +540,19 @@ static uint64_t now_ms(void)
 }
 
 /* The sessions follow the base, which has been read: for them it is a matter of their bounds. */
-static int read_again(struct attach *a, struct error *err)
+static int read_again(struct attach *a, bool retry, struct error *err)
 {
 	struct error one;
 	struct client *c;
 	int rc = 0;
 
 	a->broken = (struct error){ 0 };
-	if (gate_read_again(a->cfg.base, err) < 0) {
+	if (gate_read_again(a->cfg.base, retry, err) < 0) {
 		a->broken = *err;
 		return -1;
 	}
 	TAILQ_FOREACH (c, &a->clients, entry) {
-		if (!c->gate || gate_read_again(c->gate, &one) == 0)
+		if (!c->gate || gate_read_again(c->gate, retry, &one) == 0)
 			continue;
 		if (rc == 0)
 			*err = one;
@@ -575,13 +576,17 @@ static void due_cb(evutil_socket_t fd, short what, void *arg)
 	uint64_t began = now_ms();
 	struct error err = { 0 };
 	struct client *c, *next;
-	int rc = read_again(a, &err);
+	bool retry = a->files && reload_is_retry(a->files);
+	int rc = read_again(a, retry, &err);
 
 	(void)fd, (void)what;
 	a->reloaded_ms = now_ms();
 	a->took_ms = a->reloaded_ms - began;
-	if (rc < 0)
+	if (rc < 0 && a->files)
+		reload_again(a->files);
+	if (rc < 0 && (!retry || strcmp(err.msg, a->said.msg) != 0))
 		log_warn("reload: %s; the policy stays as it was", err.msg);
+	a->said = err;
 	for (c = TAILQ_FIRST(&a->clients); c; c = next) {
 		next = TAILQ_NEXT(c, entry);
 		if (!c->waiting)

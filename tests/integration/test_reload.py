@@ -45,7 +45,7 @@ def ask(host):
     s.sendall(b"GET http://%s/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % host.encode())
     return s.recv(12)[9:].decode()
 
-held = None
+held, many = None, []
 for line in sys.stdin:
     word = line.split()
     if word[0] == "write":  # a file of the workspace, with its directory; no text: it goes
@@ -61,6 +61,22 @@ for line in sys.stdin:
         held = socket.create_connection(("127.0.0.1", 3128), 20)
         held.sendall(b"CONNECT %s:80 HTTP/1.1\r\n\r\n" % word[1].encode())
         out = held.recv(4096)[9:12].decode()
+    elif word[0] == "crowd":  # more connections than there are descriptors, each in its first line
+        for _ in range(int(word[1])):
+            s = socket.socket()
+            s.setblocking(False)
+            s.connect_ex(("127.0.0.1", 3128))
+            many.append(s)
+        for s in many:
+            try:
+                s.send(b"G")
+            except OSError:
+                pass
+        out = "done"
+    elif word[0] == "leave":
+        for s in many:
+            s.close()
+        out = "done"
     elif word[0] == "held":
         try:
             held.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -78,6 +94,9 @@ for line in sys.stdin:
         out = ask(word[0])
     print(out, flush=True)
 '''
+
+
+OWN = "51.15.20.1"  # of later.example; none of this machine's until a test adds it
 
 
 class Reload(WorldCase):
@@ -206,13 +225,13 @@ class Reload(WorldCase):
             os.chown(name, self.w.uid, self.w.uid)
         os.chown(there, self.w.uid, self.w.uid)
 
-    def start_with_project(self):
+    def start_with_project(self, *before):
         os.makedirs(self.w.path("pol"), exist_ok=True)
         os.chmod(self.w.path("pol"), 0o755)
         self.path = self.w.path("pol", "live.json")
         self.put({"allowedDomains": ["good.example", "other.example", "www.example"]})
         self.proc = self.w.popen(
-            [self.w.sbx, "run", "--ask", "never", "-v", "-p", self.path, "--", "/usr/bin/python3",
+            [*before, self.w.sbx, "run", "--ask", "never", "-v", "-p", self.path, "--", "/usr/bin/python3",
              "-c", COMMAND], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.open_log(),
             text=True)
         self.addCleanup(self.stop)
@@ -248,6 +267,23 @@ class Reload(WorldCase):
         self.stop()
         done = self.w.run([self.w.sbx, "run", "--", "true"])  # the twin: a start reads it
         self.assertEqual(done.returncode, 125, done.stderr)
+
+    def test_a_crowd_holds_no_revocation_up(self):
+        """The last descriptors are kept for the policy, whatever the command has taken."""
+        self.start_with_project("prlimit", "--nofile=256:256")
+        self.assertEqual(self.ask("www.example"), "200")
+        self.assertEqual(self.ask("crowd 240"), "done")
+        self.wait_for("no descriptor left")
+        self.w.ip(self.w.host, "addr add %s/32 dev veth0" % OWN)
+        self.addCleanup(self.w.ip, self.w.host, "addr del %s/32 dev veth0" % OWN)
+        self.change({"allowedDomains": ["good.example", "later.example"]}, 1)
+        self.assertEqual(self.ask("leave"), "done")
+        self.assertEqual((self.ask("good.example"), self.ask("www.example"), self.ask("later.example")),
+                         ("200", "403", "403"))
+        with open(self.log, encoding="utf-8") as f:
+            said = f.read()
+        self.assertNotIn("stays as it was", said)
+        self.assertNotIn("own addresses:", said)
 
     def test_hangup_reads_again(self):
         """SIGHUP from a process is for us, not for the command."""

@@ -22,7 +22,7 @@ struct fixture {
 	const char *paths[1];
 	struct event_base *base;
 	struct reload *reload;
-	unsigned calls;
+	unsigned calls, retries;
 };
 
 static void write_file(const char *path, const char *text)
@@ -161,6 +161,36 @@ static void test_a_removal_before_the_watch_stands_is_seen(void **state)
 	assert_int_equal(f->calls, 1);
 }
 
+static void again_cb(void *arg)
+{
+	struct fixture *f = arg;
+
+	if (reload_is_retry(f->reload))
+		f->retries++;
+	if (++f->calls < 4)
+		reload_again(f->reload);
+	else
+		(void)event_base_loopbreak(f->base);
+}
+
+static void test_what_has_failed_is_called_for_until_it_has_not(void **state)
+{
+	struct fixture *f = *state;
+	const struct timespec since = later_than_the_file();
+
+	f->reload = reload_new(f->base, f->paths, 1, &since, again_cb, f);
+	write_file(f->path, "{ }");
+	while (f->calls < 4)
+		(void)event_base_loop(f->base, EVLOOP_ONCE);
+	assert_int_equal(f->retries, 3); /* the first was for the change */
+	run(f);
+	assert_int_equal(f->calls, 4);
+	write_file(f->path, "{  }");
+	run(f);
+	assert_int_equal(f->calls, 5);
+	assert_int_equal(f->retries, 3);
+}
+
 /* A change on every turn of the loop must not put the call off. */
 static void tick_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -197,6 +227,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_replacement_before_the_watch_stands_is_seen,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_removal_before_the_watch_stands_is_seen,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_has_failed_is_called_for_until_it_has_not,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_steady_stream_does_not_postpone, setup,
 						teardown),
