@@ -8,8 +8,10 @@
  *    submodules; .git/worktrees. The working trees of both hold a ".git" that leads back.
  *  - Configuration: included files, and each value of a variable that names a program, a hook
  *    directory or a file that git obeys (the table below), word by word, if there is something of
- *    that name. The user's own configuration counts as well: "hooksPath = .githooks" there means
+ *    that name. What a shell takes apart is, and what comes behind $(...) or a variable counts as of the
+ *    working tree. The user's own configuration counts as well: "hooksPath = .githooks" there means
  *    that directory in every working tree.
+ *  - The same of the repositories around the working tree: "hooksPath = app/.husky" where that is app.
  *  - Symbolic links among hooks.
  *
  * What a program so named calls in turn is not looked at. Names that lead out of the writable roots
@@ -36,7 +38,9 @@
 #define CONFIG_MAX  (1024 * 1024)
 #define DEPTH_MAX   10	 /* of includes, as git's own limit, and of submodule directories */
 #define DIRS_MAX    4096 /* that are looked at for submodules */
-#define WORD_BLANKS " \t\n\"'"
+#define QUOTES	    "\"'"
+#define WORD_BLANKS " \t\n" QUOTES
+#define WORD_BREAKS WORD_BLANKS ";&|()<>=`" /* of a shell */
 
 /* The last parts of variables whose values are run, or read as settings. */
 static const char *const keys[] = {
@@ -59,6 +63,7 @@ struct search {
 	char *const *homes;
 	size_t nhomes;
 	unsigned dirs;
+	bool around; /* in a repository around, where the command cannot take permissions */
 };
 
 /** struct config - a file that is read, and what relative paths mean in it */
@@ -125,7 +130,7 @@ static void check_unread(struct search *s, const char *path, int code)
 	for (size_t i = 0; i < ARRAY_SIZE(harmless); i++)
 		if (code == harmless[i])
 			return;
-	if (s->out->unread || (code == EACCES && !is_beneath_root(s, path)))
+	if (s->out->unread || (code == EACCES && (s->around || !is_beneath_root(s, path))))
 		return;
 	s->out->unread = xstrdup(path);
 	s->out->unread_code = code;
@@ -161,23 +166,46 @@ static void add_hooks_path(struct search *s, const char *value)
 }
 
 /*
- * A command line: each word that is a path. A first word without a slash is looked for in PATH; a later
- * one may well be a file here ("sh clean.sh"), but not in an alias for one of git's own commands.
+ * A first word without a slash is looked for in PATH; one that is @later may well be a file here
+ * ("sh clean.sh"). "$PWD/x" is of the working tree, and so is "/x" that is @glued to something before it.
+ */
+static void add_word(struct search *s, const char *word, bool glued, bool later)
+{
+	const char *slash = strchr(word, '/');
+
+	if (slash || (later && *word))
+		add_file(s, absolute(s, s->root, word));
+	if (!slash || !(word[0] == '$' || (glued && slash == word)))
+		return;
+	add_file(s, xasprintf("%s%s", s->root, slash));
+	if (s->nhomes > 0)
+		add_file(s, xasprintf("%s%s", s->homes[0], slash));
+}
+
+static void add_split(struct search *s, const char *value, const char *breaks, bool shell)
+{
+	for (const char *p = value + strspn(value, breaks), *first = p; *p;) {
+		size_t n = strcspn(p, breaks);
+		CLEANUP_FREE char *word = xstrndup(p, n);
+
+		add_word(s, word[0] == '!' ? word + 1 : word, p > value && !strchr(" \t\n", p[-1]),
+			 shell && p != first);
+		p += n;
+		p += strspn(p, breaks);
+	}
+}
+
+/*
+ * A command line: each word that is a path, as a shell splits it; or as git does, where there is none;
+ * or all between two quotes. Later words do not count in an alias for one of git's own commands.
  */
 static void add_words(struct search *s, const char *value, bool shell)
 {
-	bool first = true;
-
-	for (const char *p = value + strspn(value, WORD_BLANKS); *p; first = false) {
-		size_t n = strcspn(p, WORD_BLANKS);
-		CLEANUP_FREE char *word = xstrndup(p, n);
-		const char *name = word[0] == '!' ? word + 1 : word;
-
-		if (strchr(name, '/') || (shell && !first && *name))
-			add_file(s, absolute(s, s->root, name));
-		p += n;
-		p += strspn(p, WORD_BLANKS);
-	}
+	add_split(s, value, WORD_BLANKS, shell);
+	if (strpbrk(value, ";&|()<>=`"))
+		add_split(s, value, WORD_BREAKS, shell);
+	if (strpbrk(value, QUOTES))
+		add_split(s, value, QUOTES, shell);
 }
 
 static void take_include(const struct config *c, const char *value)
@@ -459,6 +487,28 @@ static void follow_file(struct search *s)
 		follow_to(s, common, false);
 }
 
+/* Those that the working tree lies in: git runs there, too, and may be told of what is here. */
+static void search_around(const struct search *s)
+{
+	CLEANUP_FREE char *tree = xstrdup(s->root);
+	struct search outer = *s;
+	char *slash;
+
+	outer.root = tree;
+	outer.around = true;
+	while ((slash = strrchr(tree, '/')) && slash > tree) {
+		CLEANUP_FREE char *git = NULL;
+
+		*slash = '\0';
+		if (!has(tree, ".git"))
+			continue;
+		git = xasprintf("%s/.git", tree);
+		search_repository(&outer, git);
+		follow_file(&outer);
+		read_users_config(&outer);
+	}
+}
+
 void gitobeys_find(const char *root, char *const *homes, size_t nhomes, struct gitobeys *out)
 {
 	struct search s = { .out = out, .root = root, .homes = homes, .nhomes = nhomes };
@@ -467,6 +517,7 @@ void gitobeys_find(const char *root, char *const *homes, size_t nhomes, struct g
 	CLEANUP_FREE char *real = realpath(git, NULL); /* it may be a link */
 
 	*out = (struct gitobeys){ .ndirs = 0 };
+	search_around(&s);
 	if (!bare && !has(root, ".git"))
 		return;
 	if (bare) {

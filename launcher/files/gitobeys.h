@@ -47,7 +47,7 @@ struct gitobeys {
 };
 
 /**
- * gitobeys_find() - look through a working tree's repository
+ * gitobeys_find() - look through a working tree's repository, and those around it
  * @root: canonical path of the working tree, or of a bare repository
  * @homes, @nhomes: home directories, for the user's own configuration and "~/"
  */

@@ -277,6 +277,35 @@ class Leftover(World):
                 self.host(uid, "git status", check=False)
                 self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
 
+    def test_hooks_of_the_repository_around_are_not_the_commands(self):
+        """The workspace is one directory of it."""
+        script = "printf '#!/bin/sh\\ntouch %s/mark\\n' $D > app/.husky/pre-commit"
+        for uid in users():
+            for bare in (True, False):
+                self.repository(uid)
+                self.host(uid, "mkdir -p app/.husky && printf '#!/bin/sh\nexit 0\n' > app/.husky/pre-commit "
+                          "&& chmod +x app/.husky/pre-commit && git config core.hooksPath app/.husky")
+                argv = ["sh", "-c", self.script(script + "; touch app/done")]
+                done = self.run_as(uid, argv if bare else self.inside(argv, "-C", self.repo + "/app"),
+                                   capture_output=True)
+                self.assertTrue(os.path.exists(self.repo + "/app/done"), done.stderr)
+                self.host(uid, GIT + "commit -q --allow-empty -m new")
+                self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
+
+    def test_programs_in_command_lines_are_not_the_commands(self):
+        for uid in users():
+            for value in ("./fm.sh;false", "FOO=1 ./fm.sh", "$(git rev-parse --show-toplevel)/fm.sh"):
+                for bare in (True, False):
+                    with self.subTest(uid=uid, value=value, bare=bare):
+                        self.repository(uid)
+                        self.host(uid, "printf '#!/bin/sh\n' > fm.sh; chmod +x fm.sh; "
+                                  "git config core.fsmonitor '%s'" % value)
+                        done = self.command(uid, "touch done; printf '#!/bin/sh\\ntouch %s/mark\\n' $D > fm.sh",
+                                            bare)
+                        self.assertTrue(os.path.exists(self.repo + "/done"), done.stderr)
+                        self.host(uid, "git status")
+                        self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
+
     def test_remotes_of_old_are_not_the_commands_to_name(self):
         for uid in users():
             for kind, text in (("remotes", "URL: $D/r.git"), ("branches", "$D/r.git")):

@@ -34,6 +34,15 @@ static void write_file(const char *name, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
+static void append_file(const char *name, const char *text)
+{
+	FILE *f = fopen(name, "ae");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
 static bool exists(const char *name)
 {
 	struct stat st;
@@ -428,6 +437,79 @@ static void test_what_little_known_variables_lead_to(void **state)
 	assert_int_equal(system("rm -r .git own s c.sh status"), 0);
 }
 
+/* As a shell takes it apart. */
+static void test_what_command_lines_lead_to(void **state)
+{
+	static const char *const values[] = {
+		"./s/x;false",
+		"A=1 ./s/x&",
+		"true|./s/x",
+		"A=./s/x sh -c :",
+		"$(git rev-parse --show-toplevel)/s/x",
+		"\\\"$(git rev-parse --show-toplevel)\\\"/s/x",
+		"`pwd`/s/x",
+		"$PWD/s/x",
+		"${PWD}/s/x",
+		"test -f $PWD/s/x",
+		"(s/x)",
+		"sh<s/x",
+		"\\\"s/x\\\" a",
+	};
+	struct protect p;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		assert_int_equal(
+			system("git init -q . && mkdir s && echo x > s/x && echo x > s/y && "
+			       "echo x > 's/x y'"),
+			0);
+		write_file(".git/config", "[core]\nfsmonitor = ");
+		append_file(".git/config", values[i]);
+		prepare(&p);
+		if (!lists(&p, "s/x"))
+			fail_msg("not locked: %s", values[i]);
+		assert_false(lists(&p, "s/y") || lists(&p, "s"));
+		finish(&p);
+		assert_int_equal(system("rm -r .git s"), 0);
+	}
+	assert_int_equal(system("git init -q . && mkdir s && echo x > 's/x y' && "
+				"git config core.fsmonitor '\"s/x y\" z'"),
+			 0);
+	prepare(&p);
+	assert_true(lists(&p, "s/x y"));
+	finish(&p);
+	assert_int_equal(system("rm -r .git s"), 0);
+}
+
+/* A repository around the working tree, which is not the command's to write. */
+static void test_what_the_repository_around_leads_to(void **state)
+{
+	struct launcher_plan plan = workspace();
+	CLEANUP_FREE char *app = xasprintf("%s/app", top);
+	struct protect p;
+	struct error err;
+
+	(void)state;
+	assert_int_equal(system("git init -q . && mkdir -p app/sub app/s && echo x > app/s/hook && "
+				"echo x > app/s/clean && echo x > app/s/other && "
+				"ln -s ../../app/s/hook .git/hooks/post-commit && "
+				"git config core.hooksPath app/.husky && "
+				"git config filter.x.clean app/s/clean"),
+			 0);
+	for (int i = 0; i < 2; i++) { /* with and without one of its own */
+		plan.cwd = app;
+		if (protect_prepare(&plan, NULL, &p, &err))
+			fail_msg("%s", err.msg);
+		assert_true(lists(&p, "app/.husky") && lists(&p, "app/s/hook") &&
+			    lists(&p, "app/s/clean"));
+		assert_false(lists(&p, "app/s/other") || lists(&p, ".git/config"));
+		finish(&p);
+		assert_false(exists("app/.husky"));
+		assert_int_equal(system("git init -q app"), 0);
+	}
+	assert_int_equal(system("rm -r .git app"), 0);
+}
+
 /* Too large for us, but not for git. */
 static void test_configuration_that_cannot_be_read_stops_the_start(void **state)
 {
@@ -633,6 +715,8 @@ int main(void)
 		cmocka_unit_test(test_what_configuration_leads_to),
 		cmocka_unit_test(test_what_little_known_variables_lead_to),
 		cmocka_unit_test(test_configuration_that_cannot_be_read_stops_the_start),
+		cmocka_unit_test(test_what_command_lines_lead_to),
+		cmocka_unit_test(test_what_the_repository_around_leads_to),
 		cmocka_unit_test(test_git_directories_by_other_names),
 		cmocka_unit_test(test_relative_names_are_each_trees_own),
 		cmocka_unit_test(test_what_cannot_be_told_is_locked_whole),
