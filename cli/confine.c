@@ -11,11 +11,14 @@
 #include "cli/confine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/layers.h"
@@ -209,49 +212,94 @@ static bool unix_sockets(const struct run_options *o, struct layers *layers)
 	       layers_flag(layers, SETTINGS_ALL_UNIX_SOCKETS) == SETTINGS_YES;
 }
 
-static int check_grant(const char *what, const char *path, bool writable, struct error *err)
+/* Takes @fd, which stays open so that nothing else can become the same. */
+static int keep_open(struct confine *c, int fd, struct file_id *id, struct error *err)
 {
-	const struct grantpath g = {
-		.what = what, .path = path, .home = statedir_home(), .writable = writable
-	};
+	struct stat st;
 
-	return grantpath_check(&g, err);
+	c->fds = xreallocarray(c->fds, c->nfds + 1, sizeof(*c->fds));
+	c->fds[c->nfds++] = fd;
+	if (fstat(fd, &st) < 0)
+		return error_set(err, errno, "cannot look at a grant");
+	*id = (struct file_id){ st.st_dev, st.st_ino };
+	return 0;
 }
 
-static int check_grants(const char *what, const struct path_list *list, bool writable,
-			struct error *err)
+/* Opens what is granted once; whoever opens it again must find the same. */
+static int open_grants(struct confine *c, const char *what, bool writable, struct path_list *list,
+		       struct error *err)
 {
-	for (size_t i = 0; i < list->n; i++)
-		if (check_grant(what, list->v[i], writable, err) < 0)
+	struct file_id *ids = xcalloc(list->n + 1, sizeof(*ids));
+
+	c->ids[c->nids++] = ids;
+	list->ids = ids;
+	for (size_t i = 0; i < list->n; i++) {
+		const struct grantpath g = { .what = what,
+					     .path = list->v[i],
+					     .home = statedir_home(),
+					     .writable = writable };
+		int fd = grantpath_open(&g, err);
+
+		if (fd < 0 || keep_open(c, fd, &ids[i], err) < 0)
 			return -1;
+	}
 	return 0;
 }
 
 /* -C as it was typed; where one is already, one has seen. */
-static int check_typed(const char *chdir, struct error *err)
+static int open_typed(const char *chdir, bool judged, struct error *err)
 {
-	CLEANUP_FREE char *path = chdir ? absolute(chdir, err) : NULL;
+	CLEANUP_FREE char *path = NULL;
+	struct grantpath g = { .what = "-C", .home = statedir_home(), .writable = true };
+	int fd;
 
-	if (!chdir)
-		return 0;
-	return path ? check_grant("-C", path, true, err) : -1;
+	if (chdir && judged) {
+		path = absolute(chdir, err);
+		g.path = path;
+		return path ? grantpath_open(&g, err) : -1;
+	}
+	fd = open(chdir ? chdir : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return error_set(err, errno, "cannot start in '%s'", chdir ? chdir : ".");
+	return fd;
 }
 
-static int check_workdir(const struct launcher_plan *plan, const char *chdir, struct error *err)
+/* Return: a descriptor of the working directory, which stays @c's; -1 with @err. */
+static int open_workdir(struct confine *c, struct launcher_plan *plan, const char *chdir,
+			struct error *err)
+{
+	CLEANUP_FREE char *path = NULL;
+	int fd = open_typed(chdir, plan->fs == FS_WORKSPACE, err);
+
+	if (fd < 0 || keep_open(c, fd, &c->cwd, err) < 0)
+		return -1;
+	plan->cwd_id = &c->cwd;
+	path = fd_path(fd);
+	if (!path || strcmp(path, plan->cwd) != 0)
+		return error_set(
+			err, path ? 0 : errno,
+			"%s was replaced while the sandbox was being made; start anew when "
+			"nothing changes it",
+			plan->cwd);
+	return fd;
+}
+
+static int check_workdir(struct confine *c, struct launcher_plan *plan, const char *chdir,
+			 struct error *err)
 {
 	CLEANUP_FREE char *program = selfpath();
 	struct homes homes;
-	int rc = 0;
+	int dir = open_workdir(c, plan, chdir, err), rc = 0;
 
+	if (dir < 0)
+		return -1;
 	if (plan->fs != FS_WORKSPACE)
 		return 0;
-	if (check_typed(chdir, err) < 0)
-		return -1;
 	homes_find(&homes);
 	for (size_t i = 0; rc == 0 && i < homes.n; i++) {
 		const struct workdir_context context = { .home = homes.v[i], .program = program };
 
-		rc = workdir_check(plan->cwd, &context, err);
+		rc = workdir_check_at(dir, plan->cwd, &context, err);
 	}
 	if (homes.n == 0)
 		rc = error_set(
@@ -294,7 +342,7 @@ int confine_plan(struct confine *c, const struct run_options *o, struct layers *
 {
 	out->fs = confine_mode(o, layers);
 	out->allow_unix_sockets = unix_sockets(o, layers);
-	if (check_workdir(out, o->chdir, err) < 0)
+	if (check_workdir(c, out, o->chdir, err) < 0)
 		return -1;
 	if (add_paths(c, &o->read, layers, SETTINGS_ALLOW_READ, &out->read, err) < 0 ||
 	    add_paths(c, &o->write, layers, SETTINGS_ALLOW_WRITE, &out->write, err) < 0 ||
@@ -302,9 +350,9 @@ int confine_plan(struct confine *c, const struct run_options *o, struct layers *
 	    add_paths(c, &o->deny_read, layers, SETTINGS_DENY_READ, &out->deny_read, err) < 0 ||
 	    add_paths(c, &o->deny_write, layers, SETTINGS_DENY_WRITE, &out->deny_write, err) < 0)
 		return -1;
-	if (out->fs != FS_OFF && (check_grants("--read", &out->read, false, err) < 0 ||
-				  check_grants("--write", &out->write, true, err) < 0 ||
-				  check_grants("--exec", &out->exec, false, err) < 0))
+	if (out->fs != FS_OFF && (open_grants(c, "--read", false, &out->read, err) < 0 ||
+				  open_grants(c, "--write", true, &out->write, err) < 0 ||
+				  open_grants(c, "--exec", false, &out->exec, err) < 0))
 		return -1;
 	warn_of_hidden(&out->read, &out->deny_read);
 	return add_private(c, o, files, nfiles, out, err);
@@ -317,5 +365,10 @@ void confine_clear(struct confine *c)
 	for (size_t i = 0; i < c->nstrings; i++)
 		free(c->strings[i]);
 	free(c->strings);
+	for (size_t i = 0; i < c->nids; i++)
+		free(c->ids[i]);
+	for (size_t i = 0; i < c->nfds; i++)
+		(void)close(c->fds[i]);
+	free(c->fds);
 	*c = (struct confine){ 0 };
 }

@@ -12,12 +12,22 @@
 
 struct layers;
 
-/** struct confine - the arrays and strings behind a plan; zeroed, then confine_clear() */
+/**
+ * struct confine - the arrays and strings behind a plan; zeroed, then confine_clear()
+ * @ids: what the lists of grants must lead to
+ * @cwd: the same of the working directory
+ * @fds: those, and the working directory, as they were judged; held for as long as they are named
+ */
 struct confine {
 	char **strings;
 	size_t nstrings;
 	const char **lists[8];
 	size_t nlists;
+	struct file_id *ids[3];
+	size_t nids;
+	struct file_id cwd;
+	int *fds;
+	size_t nfds;
 };
 
 /**

@@ -31,10 +31,24 @@ enum fs_mode {
 	FS_OFF,
 };
 
-/** struct path_list - paths from options or settings, not owned */
+/**
+ * struct file_id - which file or directory a path led to when it was judged
+ *
+ * Whoever has judged it keeps it open, so that no other one can come by the same number.
+ */
+struct file_id {
+	dev_t dev;
+	ino_t ino;
+};
+
+/**
+ * struct path_list - paths from options or settings, not owned
+ * @ids: what each of them must lead to; NULL where nobody has judged them
+ */
 struct path_list {
 	const char *const *v;
 	size_t n;
+	const struct file_id *ids;
 };
 
 /** struct launcher_limit - one --limit: an RLIMIT_ constant and its value, soft and hard */
@@ -50,7 +64,8 @@ struct pty;
  * struct launcher_plan - everything the launcher needs; nothing is owned
  * @argv: the command, NULL-terminated; argv[0] is looked up in PATH of @envp
  * @envp: its whole environment (childenv_build())
- * @cwd: absolute path where it starts; the workspace
+ * @cwd: canonical path where it starts; the workspace
+ * @cwd_id: what it must lead to; NULL where nobody has judged it
  * @private_paths: files and directories of ours that no grant may reach
  * @pty: NULL, or what pty_start() gave: the command gets a terminal of its own, which takes the
  *       place of those of 0, 1 and 2 that are terminals
@@ -62,6 +77,7 @@ struct launcher_plan {
 	char *const *argv;
 	char *const *envp;
 	const char *cwd;
+	const struct file_id *cwd_id;
 	struct netns_plan net;
 	enum fs_mode fs;
 	struct path_list read, write, exec, deny_read, deny_write;

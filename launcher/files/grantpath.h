@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "launcher/launcher.h"
 
 /**
  * struct grantpath - what is granted, and to whom
@@ -27,12 +28,24 @@ struct grantpath {
 };
 
 /**
- * grantpath_check() - refuse a path that leads through such a link
+ * grantpath_open() - open a path, but refuse one that leads through such a link
  *
  * A link is trusted if it leads to what lies beside it or below, or lies where no command can have
  * made it: where this user may not write, or in a directory that is never a workspace (workdir.h), such
- * as the home directory itself. What does not exist is no matter here. Return: 0, or -1 with @err.
+ * as the home directory itself. Each component is opened and judged as it is then: nothing is looked up
+ * twice, so that a command which exchanges them meanwhile gains nothing.
+ *
+ * Return: a descriptor (O_PATH, CLOEXEC), which the caller owns; -1 with @err.
  */
-int grantpath_check(const struct grantpath *g, struct error *err);
+int grantpath_open(const struct grantpath *g, struct error *err);
+
+/**
+ * grantpath_same() - whether an open descriptor is what was judged
+ * @id: NULL where nothing was
+ * @path: for the message
+ *
+ * Return: 0, or -1 with @err.
+ */
+int grantpath_same(int fd, const struct file_id *id, const char *path, struct error *err);
 
 #endif

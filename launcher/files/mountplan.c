@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/xalloc.h"
 #include "launcher/files/credentials.h"
+#include "launcher/files/grantpath.h"
 #include "launcher/files/homes.h"
 #include "launcher/files/landlock.h"
 #include "launcher/files/secondname.h"
@@ -56,12 +57,13 @@ static void add_later(struct mountplan *p, struct mountplan_step step, const cha
 	p->v[p->n++] = step;
 }
 
+/* @id is what it must be, NULL for anything. */
 static int add_grant(struct mountplan *p, enum mounts_use use, bool own, const char *path,
-		     struct error *err)
+		     const struct file_id *id, struct error *err)
 {
 	CLEANUP_CLOSE int fd = landlock_open(path, err);
 
-	if (fd < 0)
+	if (fd < 0 || grantpath_same(fd, id, path, err) < 0)
 		return -1;
 	return add(p, (struct mountplan_step){ .kind = STEP_GRANT, .use = use, .own = own }, &fd,
 		   err);
@@ -71,7 +73,7 @@ static int add_grants(struct mountplan *p, enum mounts_use use, const struct pat
 		      struct error *err)
 {
 	for (size_t i = 0; i < list->n; i++)
-		if (add_grant(p, use, true, list->v[i], err))
+		if (add_grant(p, use, true, list->v[i], list->ids ? &list->ids[i] : NULL, err))
 			return -1;
 	return 0;
 }
@@ -386,7 +388,7 @@ static int add_granted(struct mountplan *p, const struct launcher_plan *plan, st
 
 	if (plan->fs == FS_OFF)
 		return add_root(p, err);
-	if (add_devices(p, err) || add_grant(p, cwd, false, plan->cwd, err) ||
+	if (add_devices(p, err) || add_grant(p, cwd, false, plan->cwd, plan->cwd_id, err) ||
 	    add_grants(p, MOUNTS_READ, &plan->read, err) ||
 	    add_grants(p, MOUNTS_WRITE, &plan->write, err))
 		return -1;

@@ -37,6 +37,7 @@
 #include "base/xalloc.h"
 #include "launcher/files/credentials.h"
 #include "launcher/files/gitobeys.h"
+#include "launcher/files/grantpath.h"
 #include "launcher/files/heldpath.h"
 #include "launcher/files/homes.h"
 #include "launcher/files/mountplan.h"
@@ -222,7 +223,9 @@ const char *protect_root_of(const struct protect *p, const char *path)
 	return NULL;
 }
 
-static void add_root(struct protect *p, const char *path)
+/* @id is what it must be, NULL for anything. */
+static int add_root(struct protect *p, const char *path, const struct file_id *id,
+		    struct error *err)
 {
 	CLEANUP_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
 	char *canonical = fd < 0 ? NULL : fd_path(fd);
@@ -230,10 +233,28 @@ static void add_root(struct protect *p, const char *path)
 
 	if (!canonical || fstat(fd, &st) < 0) {
 		free(canonical);
-		return; /* mountplan.c will say so */
+		return 0; /* mountplan.c will say so */
+	}
+	if (grantpath_same(fd, id, path, err) < 0) {
+		free(canonical);
+		return -1;
 	}
 	p->roots = xreallocarray(p->roots, p->nroots + 1, sizeof(*p->roots));
 	p->roots[p->nroots++] = (struct protect_root){ canonical, st.st_dev, st.st_ino };
+	return 0;
+}
+
+/* Names are made in what has been judged, not in what has come into its place. */
+static int check_root(const struct protect *p, int dir, const char *path, struct error *err)
+{
+	struct file_id id = { 0 };
+
+	for (size_t i = 0; i < p->nroots; i++) {
+		id = (struct file_id){ p->roots[i].dev, p->roots[i].ino };
+		if (grantpath_same(dir, &id, path, err) == 0)
+			return 0;
+	}
+	return grantpath_same(dir, &id, path, err);
 }
 
 /* Our own binary, should it lie in a writable root: what runs next time is not the command's. */
@@ -425,6 +446,8 @@ static int protect_root(struct protect *p, const char *root, const struct homes 
 		return 0; /* a single file is granted */
 	if (top < 0)
 		return error_set(err, errno, "cannot lock %s to protect what is in it", root);
+	if (check_root(p, top, root, err) < 0)
+		return -1;
 	if (placeholders_are_all(top))
 		return 0;
 	if (protect_dot_dir(p, top, path, ".git", err) ||
@@ -487,20 +510,25 @@ static int protect_ours(struct protect *p, const struct launcher_plan *plan,
 	return 0;
 }
 
-static void find_roots(struct protect *p, const struct launcher_plan *plan)
+static int find_roots(struct protect *p, const struct launcher_plan *plan, struct error *err)
 {
+	const struct path_list *write = &plan->write;
+
 	if (plan->fs == FS_OFF)
-		add_root(p, "/");
-	if (plan->fs == FS_WORKSPACE)
-		add_root(p, plan->cwd);
-	for (size_t i = 0; plan->fs != FS_OFF && i < plan->write.n; i++)
-		add_root(p, plan->write.v[i]);
+		return add_root(p, "/", NULL, err);
+	if (plan->fs == FS_WORKSPACE && add_root(p, plan->cwd, plan->cwd_id, err) < 0)
+		return -1;
+	for (size_t i = 0; i < write->n; i++)
+		if (add_root(p, write->v[i], write->ids ? &write->ids[i] : NULL, err) < 0)
+			return -1;
+	return 0;
 }
 
 static int prepare(struct protect *p, const struct launcher_plan *plan, const struct homes *homes,
 		   struct error *err)
 {
-	find_roots(p, plan);
+	if (find_roots(p, plan, err) < 0)
+		return -1;
 	if (plan->fs == FS_WORKSPACE && protect_root(p, plan->cwd, homes, err))
 		return -1;
 	for (size_t i = 0; plan->fs != FS_OFF && i < plan->write.n; i++)

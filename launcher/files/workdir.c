@@ -46,20 +46,31 @@ static bool same_dir(const struct stat *a, const char *path)
 	return stat(path, &b) == 0 && same_file(a, &b);
 }
 
-/* What cannot be looked at is left out: nothing of ours can be the same. */
-static void find_lineage(const char *path, struct lineage *out)
+/*
+ * By descriptors: a command that still runs could exchange what a path leads by. Return: false if a
+ * directory above cannot be looked at; what lies below it is found.
+ */
+static bool find_lineage(int dir, struct lineage *out)
 {
-	char up[PATH_MAX];
+	int at = fcntl(dir, F_DUPFD_CLOEXEC, 3);
+	struct stat st;
 
 	*out = (struct lineage){ 0 };
-	if (!realpath(path, up))
-		return;
-	out->v = xcalloc(strlen(up) + 1, sizeof(*out->v)); /* no path has more components */
-	for (char *slash = up + strlen(up); slash; slash = strrchr(up, '/')) {
-		*slash = '\0';
-		if (stat(*up ? up : "/", &out->v[out->n]) == 0)
-			out->n++;
+	while (at >= 0) {
+		int up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		(void)fstat(at, &st); /* never fails of an open directory */
+		if (out->n > 0 && same_file(&st, &out->v[out->n - 1])) {
+			cleanup_close(&up); /* the root directory is its own parent */
+			(void)close(at);
+			return true;
+		}
+		out->v = xreallocarray(out->v, out->n + 1, sizeof(*out->v));
+		out->v[out->n++] = st;
+		(void)close(at);
+		at = up;
 	}
+	return false;
 }
 
 /* Whether @dir is one of the directories above @path, or @path itself. */
@@ -102,7 +113,8 @@ static int check_system(const char *path, const struct lineage *at, struct error
 static int check_home(const char *path, const struct lineage *at, const char *home,
 		      struct error *err)
 {
-	struct lineage to_home = { 0 };
+	CLEANUP_CLOSE int dir = home ? open(home, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	struct lineage to_home;
 	uid_t uid = geteuid();
 	bool is_in_it;
 
@@ -112,8 +124,7 @@ static int check_home(const char *path, const struct lineage *at, const char *ho
 		if (secret && is_at_or_beneath(at, secret))
 			return refuse(err, path, "it holds credentials");
 	}
-	if (home)
-		find_lineage(home, &to_home);
+	(void)find_lineage(dir, &to_home); /* nothing of a missing one */
 	is_in_it = is_at_or_above(&at->v[0], &to_home);
 	free(to_home.v);
 	return is_in_it ? refuse(err, path, "your home directory is in it") : 0;
@@ -135,21 +146,30 @@ static int check(const char *path, const struct lineage *at, const struct workdi
 	return 0;
 }
 
-int workdir_check(const char *path, const struct workdir_context *context, struct error *err)
+int workdir_check_at(int dir, const char *path, const struct workdir_context *context,
+		     struct error *err)
 {
 	struct lineage at;
 	struct stat st;
 	int rc;
 
-	if (stat(path, &st) < 0)
+	if (fstat(dir, &st) < 0)
 		return error_set(err, errno, "cannot use %s as the workspace", path);
 	if (!S_ISDIR(st.st_mode))
 		return error_set(err, ENOTDIR, "cannot use %s as the workspace", path);
-	find_lineage(path, &at);
-	if (at.n == 0 || !same_file(&st, &at.v[0]))
-		rc = error_set(err, ESTALE, "cannot use %s as the workspace", path);
+	if (!find_lineage(dir, &at))
+		rc = error_set(err, EACCES, "cannot use %s as the workspace", path);
 	else
 		rc = check(path, &at, context, err);
 	free(at.v);
 	return rc;
+}
+
+int workdir_check(const char *path, const struct workdir_context *context, struct error *err)
+{
+	CLEANUP_CLOSE int dir = open(path, O_PATH | O_CLOEXEC);
+
+	if (dir < 0)
+		return error_set(err, errno, "cannot use %s as the workspace", path);
+	return workdir_check_at(dir, path, context, err);
 }

@@ -26,4 +26,13 @@ struct workdir_context {
  */
 int workdir_check(const char *path, const struct workdir_context *context, struct error *err);
 
+/**
+ * workdir_check_at() - the same of a directory that is open
+ * @path: for messages
+ *
+ * @err has the code 0 only where it is refused for what it is.
+ */
+int workdir_check_at(int dir, const char *path, const struct workdir_context *context,
+		     struct error *err);
+
 #endif

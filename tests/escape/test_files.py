@@ -5,6 +5,7 @@ import pty
 import shutil
 import stat
 import subprocess
+import time
 
 from escapeworld import LIMIT, World, main, skipped, users
 from rows import EMPTY, GONE
@@ -291,6 +292,64 @@ class Files(World):
                 p = self.run_as(uid, argv, capture_output=True)
                 self.assertEqual((p.returncode, os.listdir(away)), (0, ["x"]), p.stderr)
                 os.unlink(away + "/x")
+
+    SWAP = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+os.mkdir("data")
+os.symlink(sys.argv[1], "link")
+open("ready", "w").close()
+while not os.path.exists("stop"):
+    libc.renameat2(-100, b"data", -100, b"link", 2)
+if os.path.islink("data"):
+    libc.renameat2(-100, b"data", -100, b"link", 2)
+"""
+
+    def swapping(self, uid, target):
+        """A run that exchanges a directory of its workspace and a link, until there is a "stop"."""
+        shutil.rmtree(self.work + "/ws", True)
+        os.mkdir(self.work + "/ws")
+        os.chown(self.work + "/ws", uid, uid)
+        argv = self.inside(["/usr/bin/python3", "-c", self.SWAP, target], "-C", self.work + "/ws")
+        p = subprocess.Popen(argv, cwd=self.work, env=self.env(), stdin=subprocess.DEVNULL,
+                             **self.identity(uid))
+        self.addCleanup(p.kill)
+        while not os.path.exists(self.work + "/ws/ready"):
+            self.assertIsNone(p.poll())
+            time.sleep(0.01)
+        return p
+
+    def test_grants_that_another_run_exchanges(self):
+        """What is opened is what was judged, whatever leads there in between"""
+        for uid in users():
+            self.fill(uid)
+            away, data = self.outside + "/away", self.work + "/ws/data"
+            shutil.rmtree(away, True)
+            os.mkdir(away)
+            os.chown(away, uid, uid)
+            hit = ["touch", away + "/hit"]
+            runs = (self.inside(hit, "--write", data), self.inside(hit, "-C", data),
+                    self.inside(hit, "--fs", "strict", "--write", data))
+            other = self.swapping(uid, away)
+            seen = set()
+            # each may find the directory, and is granted that; or the link, or both, and ends
+            for i in range(240):
+                p = self.run_as(uid, runs[i % 3], capture_output=True)
+                self.assertEqual(os.listdir(away), [], p.stderr)
+                self.assertIn(p.returncode, (1, 125), p.stderr)
+                seen.add(p.returncode)
+                if i >= 60 and len(seen) == 2:
+                    break
+            self.assertEqual(seen, {1, 125})
+            open(self.work + "/ws/stop", "w").close()
+            self.assertEqual(other.wait(LIMIT), 0)
+            # the same when nobody exchanges anything
+            for option in "--write", "-C":
+                p = self.run_as(uid, self.inside(["touch", data + "/x"], option, data),
+                                capture_output=True)
+                self.assertEqual((p.returncode, os.listdir(data)), (0, ["x"]), p.stderr)
+                os.unlink(data + "/x")
+            shutil.rmtree(self.work + "/ws")
 
     def test_links_of_an_earlier_run_lead_nowhere(self):
         """F-013: what we write ourselves, where a command has left a link"""

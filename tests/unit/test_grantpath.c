@@ -1,4 +1,6 @@
 /* Links in the paths of grants: which are trusted, and what is said of the others. */
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,13 +15,19 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/xalloc.h"
 #include "launcher/files/grantpath.h"
 
 static char top[PATH_MAX];
 
+/* Where it leads, if it is opened. */
+static char reached[PATH_MAX];
+
 static int check(const char *path, bool writable, struct error *err)
 {
+	CLEANUP_CLOSE int fd = -1;
+	CLEANUP_FREE char *leads = NULL;
 	CLEANUP_FREE char *home = xasprintf("%s/home", top);
 	CLEANUP_FREE char *full = path[0] == '/' ? xstrdup(path) : xasprintf("%s/%s", top, path);
 	const struct grantpath g = {
@@ -27,7 +35,10 @@ static int check(const char *path, bool writable, struct error *err)
 	};
 
 	*err = (struct error){ 0 };
-	return grantpath_check(&g, err);
+	fd = grantpath_open(&g, err);
+	leads = fd < 0 ? NULL : fd_path(fd);
+	(void)snprintf(reached, sizeof(reached), "%s", leads ? leads : "");
+	return leads ? 0 : -1;
 }
 
 static void passes(const char *path)
@@ -36,6 +47,22 @@ static void passes(const char *path)
 
 	if (check(path, true, &err))
 		fail_msg("%s", err.msg);
+}
+
+static void leads_to(const char *path, const char *below)
+{
+	CLEANUP_FREE char *full = below[0] == '/' ? xstrdup(below) : xasprintf("%s/%s", top, below);
+
+	passes(path);
+	assert_string_equal(reached, full);
+}
+
+static void cannot_be_opened(const char *path, int code)
+{
+	struct error err;
+
+	assert_int_equal(check(path, true, &err), -1);
+	assert_int_equal(err.code, code);
 }
 
 /* And is told which link it is, and, at the end, what to type. */
@@ -57,11 +84,11 @@ static void link_to(const char *target, const char *name)
 static void test_paths_without_links(void **state)
 {
 	(void)state;
-	passes("ws");
-	passes("ws/dir/../dir/.");
-	passes("ws/missing/x");
-	passes("/");
-	passes("/usr/bin");
+	leads_to("ws", "ws");
+	leads_to("ws/dir/../dir/.", "ws/dir");
+	leads_to("/", "/");
+	leads_to("/usr/./bin/", "/usr/bin");
+	cannot_be_opened("ws/missing/x", ENOENT);
 }
 
 static void test_links_to_what_lies_elsewhere(void **state)
@@ -80,7 +107,7 @@ static void test_links_to_what_lies_elsewhere(void **state)
 	refuses("ws/twice", "/ws/twice is a link", away);
 	refuses(absolute, "/ws/absolute is a link", away);
 	passes("away"); /* what it says to type */
-	passes("away/sub/x");
+	passes("away/sub");
 }
 
 static void test_links_to_what_lies_beside_or_below(void **state)
@@ -88,9 +115,10 @@ static void test_links_to_what_lies_beside_or_below(void **state)
 	(void)state;
 	link_to("dir", "ws/current");
 	link_to("current/sub", "ws/deep");
-	passes("ws/current");
-	passes("ws/current/sub");
-	passes("ws/deep");
+	leads_to("ws/current", "ws/dir");
+	leads_to("ws/current/sub", "ws/dir/sub");
+	leads_to("ws/deep", "ws/dir/sub");
+	leads_to("ws/deep/..", "ws/dir");
 	link_to("../..", "ws/dir/up");
 	refuses("ws/current/up", "/ws/dir/up is a link", top);
 }
@@ -99,7 +127,7 @@ static void test_links_in_the_home_directory(void **state)
 {
 	(void)state;
 	link_to("../away", "home/src");
-	passes("home/src/sub");
+	leads_to("home/src/sub", "away/sub");
 	link_to("../../ws", "home/sub/link"); /* deeper, it may be a command's */
 	refuses("home/sub/link", "/home/sub/link is a link", "/ws");
 	link_to("sub/link", "home/both");
@@ -111,7 +139,7 @@ static void test_links_of_the_system(void **state)
 	struct error err;
 
 	(void)state;
-	passes("/proc/self/root/usr"); /* nothing that a command can have made */
+	leads_to("/proc/self/root/usr", "/usr"); /* nothing that a command can have made */
 	passes("/var/run");
 	link_to("/usr/bin/env", "ws/python");
 	refuses("ws/python", "/ws/python is a link", "/usr/bin/env");
@@ -123,8 +151,26 @@ static void test_links_that_lead_nowhere(void **state)
 	(void)state;
 	link_to("/nowhere/x", "ws/dangling");
 	link_to("loop", "ws/loop");
-	passes("ws/dangling"); /* and cannot be opened */
-	passes("ws/loop");
+	cannot_be_opened("ws/dangling", ENOENT);
+	cannot_be_opened("ws/loop", ELOOP);
+}
+
+static void test_what_was_judged_is_known_again(void **state)
+{
+	struct error err = { 0 };
+	struct stat st;
+	struct file_id id;
+
+	CLEANUP_CLOSE int dir = open("ws/dir", O_PATH | O_CLOEXEC);
+	CLEANUP_CLOSE int other = open("away", O_PATH | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(fstat(dir, &st), 0);
+	id = (struct file_id){ st.st_dev, st.st_ino };
+	assert_int_equal(grantpath_same(dir, &id, "ws/dir", &err), 0);
+	assert_int_equal(grantpath_same(other, NULL, "ws/dir", &err), 0);
+	assert_int_equal(grantpath_same(other, &id, "ws/dir", &err), -1);
+	assert_non_null(strstr(err.msg, "ws/dir was replaced"));
 }
 
 static int enter_top(void **state)
@@ -154,6 +200,7 @@ int main(void)
 		cmocka_unit_test(test_links_in_the_home_directory),
 		cmocka_unit_test(test_links_of_the_system),
 		cmocka_unit_test(test_links_that_lead_nowhere),
+		cmocka_unit_test(test_what_was_judged_is_known_again),
 	};
 
 	return cmocka_run_group_tests(tests, enter_top, leave_top);

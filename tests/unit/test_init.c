@@ -158,7 +158,7 @@ static const struct {
 	{ "landlock_restrict_self", SYS_landlock_restrict_self, ANY_ARG, E2BIG },
 	{ "prlimit64", SYS_prlimit64, ANY_ARG, EPERM },
 	{ "seccomp", SYS_seccomp, ANY_ARG, EINVAL },
-	{ "chdir", SYS_chdir, ANY_ARG, EACCES },
+	{ "fchdir", SYS_fchdir, ANY_ARG, EACCES },
 #ifdef SYS_dup2
 	{ "dup2", SYS_dup2, ANY_ARG, EBADF },
 #endif

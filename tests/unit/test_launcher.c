@@ -355,14 +355,14 @@ static void test_denials_win_over_grants(void **state)
 
 	(void)state;
 	assert_int_equal(system("echo canary > secret; mkdir d; echo fixed > d/fixed"), 0);
-	plan.read = plan.deny_read = (struct path_list){ read, 1 };
-	plan.write = plan.deny_write = (struct path_list){ write, 1 };
+	plan.read = plan.deny_read = (struct path_list){ .v = read, .n = 1 };
+	plan.write = plan.deny_write = (struct path_list){ .v = write, .n = 1 };
 	run_plan(&plan, &r);
 	assert_null(strstr(r.out, "canary"));
 	assert_non_null(strstr(r.out, "fixed\ny\n"));
 	assert_int_equal(r.status, 0);
 	/* the same without the denials: the probe itself works */
-	plan.deny_read = plan.deny_write = (struct path_list){ NULL, 0 };
+	plan.deny_read = plan.deny_write = (struct path_list){ .v = NULL, .n = 0 };
 	argv[2] = (char[]){ "cat secret; echo x > d/fixed && cat d/fixed" };
 	run_plan(&plan, &r);
 	assert_string_equal(r.out, "canary\nx\n");
@@ -390,7 +390,7 @@ static void test_credentials_are_not_shown(void **state)
 	assert_non_null(strstr(r.out, "No such file"));
 	assert_null(strstr(r.out, "a\n"));
 	/* what the user names is shown, and nothing beside it */
-	plan.read = (struct path_list){ granted, 2 };
+	plan.read = (struct path_list){ .v = granted, .n = 2 };
 	run_plan(&plan, &r);
 	assert_non_null(strstr(r.out, "c\nd\n"));
 	assert_non_null(strstr(r.out, ".ssh/id: No such file"));
@@ -426,7 +426,7 @@ static void test_private_paths_are_out_of_reach(void **state)
 
 	(void)state;
 	assert_int_equal(system("mkdir own; echo canary > own/f"), 0);
-	plan.private_paths = plan.write = plan.read = (struct path_list){ paths, 1 };
+	plan.private_paths = plan.write = plan.read = (struct path_list){ .v = paths, .n = 1 };
 	run_plan(&plan, &r);
 	assert_int_not_equal(r.status, 0);
 	assert_null(strstr(r.out, "canary"));
@@ -542,11 +542,48 @@ static void test_a_missing_grant_stops_the_start(void **state)
 	struct launcher_plan plan = plan_of(argv);
 
 	(void)state;
-	plan.write = (struct path_list){ missing, 1 };
+	plan.write = (struct path_list){ .v = missing, .n = 1 };
 	run_plan(&plan, &r);
 	assert_int_equal(r.state, LAUNCHER_FAILED);
 	assert_int_equal(r.status, 125);
 	assert_non_null(strstr(r.err.msg, "/no/such/dir"));
+}
+
+/* What was judged outside must be what is opened: as a grant, and as the working directory. */
+static void test_a_replaced_grant_stops_the_start(void **state)
+{
+	CLEANUP_FREE char *dir = xasprintf("%s/granted", workspace);
+	const char *const paths[] = { dir };
+	char *argv[] = { (char[]){ "true" }, NULL };
+	struct launcher_plan plan = plan_of(argv);
+	struct stat at, other;
+	struct file_id right, wrong;
+
+	(void)state;
+	assert_int_equal(mkdir(dir, 0755), 0);
+	assert_int_equal(stat(dir, &at), 0);
+	assert_int_equal(stat(workspace, &other), 0);
+	right = (struct file_id){ at.st_dev, at.st_ino };
+	wrong = (struct file_id){ other.st_dev, other.st_ino };
+	for (int i = 0; i < 4; i++) {
+		bool writes = i % 2;
+
+		plan.read = plan.write = (struct path_list){ NULL, 0, NULL };
+		*(writes ? &plan.write : &plan.read) =
+			(struct path_list){ paths, 1, i < 2 ? &wrong : &right };
+		run_plan(&plan, &r);
+		assert_int_equal(r.status, i < 2 ? 125 : 0);
+		if (i < 2)
+			assert_non_null(strstr(r.err.msg, "granted was replaced"));
+	}
+	plan.write = (struct path_list){ NULL, 0, NULL };
+	plan.cwd_id = &right;
+	run_plan(&plan, &r);
+	assert_int_equal(r.status, 125);
+	plan.cwd_id = &wrong; /* which it is */
+	run_plan(&plan, &r);
+	assert_int_equal(r.status, 0);
+	assert_int_equal(rmdir(dir), 0);
 }
 
 static void test_without_release_it_never_runs(void **state)
@@ -802,6 +839,7 @@ static int run_group(void)
 		cmocka_unit_test(test_proc_cannot_be_written),
 		cmocka_unit_test(test_descendants_die_with_the_command),
 		cmocka_unit_test(test_a_missing_grant_stops_the_start),
+		cmocka_unit_test(test_a_replaced_grant_stops_the_start),
 		cmocka_unit_test(test_without_release_it_never_runs),
 		cmocka_unit_test(test_signals_are_passed_on),
 		cmocka_unit_test(test_a_killed_pid1_ends_the_run),

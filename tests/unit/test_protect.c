@@ -193,7 +193,7 @@ static int protect_own_path(const char *path, struct protect *p, struct error *e
 	const char *const paths[] = { path };
 	struct launcher_plan plan = workspace();
 
-	plan.private_paths = (struct path_list){ paths, 1 };
+	plan.private_paths = (struct path_list){ .v = paths, .n = 1 };
 	return protect_prepare(&plan, NULL, p, err);
 }
 
@@ -328,7 +328,7 @@ static void test_denied_paths_come_last_and_may_be_missing(void **state)
 	struct error err;
 
 	(void)state;
-	plan.deny_write = (struct path_list){ denied, 1 };
+	plan.deny_write = (struct path_list){ .v = denied, .n = 1 };
 	assert_int_equal(protect_prepare(&plan, NULL, &p, &err), 0);
 	assert_true(lists(&p, "a/b")); /* the lowest directory that is missing */
 	finish(&p);
@@ -576,7 +576,7 @@ static void test_what_cannot_be_told_is_locked_whole(void **state)
 	struct error err;
 
 	(void)state;
-	plan.deny_write = (struct path_list){ denied, 1 };
+	plan.deny_write = (struct path_list){ .v = denied, .n = 1 };
 	assert_int_equal(system("git init -q . && mkdir -p .git/modules/a && echo x > way && "
 				"echo x > file && echo x > .git/modules/a/HEAD && "
 				"printf '[core]\nhooksPath = file/hooks\n' >> .git/config"),
