@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
@@ -57,6 +58,26 @@ static enum permission path_rule(const char *arg, bool deny, enum settings_list_
 	return PERMISSION_TAKEN;
 }
 
+/*
+ * Whether @rule means one of the tools that we read, and is not written as such a rule is: in another
+ * case, with blanks, without its bracket. Nobody may drop it as a rule about something else.
+ */
+static bool is_slip(const char *rule)
+{
+	static const char *const tools[] = { "WebFetch", "Read", "Edit", "Write" };
+	static const char blank[] = " \t\r\n";
+	const char *name = rule + strspn(rule, blank);
+	size_t n = strcspn(name, " \t\r\n(");
+
+	for (size_t i = 0; i < ARRAY_SIZE(tools); i++) {
+		CLEANUP_FREE char *arg = argument(rule, tools[i]);
+
+		if (n == strlen(tools[i]) && strncasecmp(name, tools[i], n) == 0)
+			return !arg && strcmp(rule, tools[i]) != 0;
+	}
+	return false;
+}
+
 enum permission permission_parse(const char *rule, bool deny, enum settings_list_id *list,
 				 char **value)
 {
@@ -84,5 +105,7 @@ enum permission permission_parse(const char *rule, bool deny, enum settings_list
 		*value = xstrdup("*");
 		return PERMISSION_TAKEN;
 	}
+	if (is_slip(rule))
+		return refuse(deny);
 	return PERMISSION_NONE;
 }

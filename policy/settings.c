@@ -13,6 +13,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
@@ -26,17 +27,25 @@ struct parse_state {
 	const unsigned *lines;
 	size_t nlines, next;
 	json_t *reasons;
+	bool own;    /* in one of our own places */
 	bool import; /* somebody takes the file over: what is lost must be said */
 	settings_warn_cb *warn;
 	void *warn_arg;
 	struct error *err;
 };
 
+/* The line of what comes next. */
+static unsigned peek_line(const struct parse_state *ps)
+{
+	return ps->next < ps->nlines ? ps->lines[ps->next] : 0;
+}
+
 static unsigned take_line(struct parse_state *ps)
 {
-	size_t i = ps->next++;
+	unsigned line = peek_line(ps);
 
-	return i < ps->nlines ? ps->lines[i] : 0;
+	ps->next++;
+	return line;
 }
 
 static int fail(struct parse_state *ps, unsigned line, const char *path, const char *what)
@@ -99,7 +108,7 @@ static int read_list(struct parse_state *ps, const char *path, const struct sett
 		return fail(ps, line, path, "must be an array of strings");
 	json_array_foreach(v, i, element)
 	{
-		unsigned at = ps->next < ps->nlines ? ps->lines[ps->next] : 0;
+		unsigned at = peek_line(ps);
 		const char *text = element_text(element, named);
 
 		if (!text || !*text)
@@ -171,7 +180,7 @@ static int read_upstream(struct parse_state *ps, const char *path, json_t *v)
 
 static int read_reasons(struct parse_state *ps, const char *path, json_t *v)
 {
-	unsigned line = ps->next < ps->nlines ? ps->lines[ps->next] : 0;
+	unsigned line = peek_line(ps);
 	const char *key;
 	json_t *member;
 
@@ -228,7 +237,7 @@ static int read_value(struct parse_state *ps, const char *path, const struct set
 	case KIND_ENABLED:
 		return read_enabled(ps, path, v);
 	case KIND_NONE:
-		line = ps->next < ps->nlines ? ps->lines[ps->next] : 0;
+		line = peek_line(ps);
 		if (!spec->key.used) {
 			CLEANUP_FREE char *text =
 				xasprintf("has no effect here: %s", spec->key.what);
@@ -241,15 +250,15 @@ static int read_value(struct parse_state *ps, const char *path, const struct set
 	return -1;
 }
 
-/* A key that nobody knows: fatal in our own files, a warning in others'. */
+/* A key that nobody knows: fatal in our own files and places, a warning in others'. */
 static int read_stranger(struct parse_state *ps, const char *path, json_t *v)
 {
-	unsigned line = ps->next < ps->nlines ? ps->lines[ps->next] : 0;
+	unsigned line = peek_line(ps);
 	const char *near = settings_spec_nearest(path);
 	CLEANUP_FREE char *what = near ? xasprintf("is not a known key; did you mean '%s'?", near)
 				       : xstrdup("is not a known key");
 
-	if (ps->out->shape == SETTINGS_OWN)
+	if (ps->out->shape == SETTINGS_OWN || ps->own)
 		return fail(ps, line, path, what);
 	warn(ps, line, path, what);
 	skip(ps, v);
@@ -266,6 +275,9 @@ static int walk(struct parse_state *ps, const char *prefix, json_t *section)
 		CLEANUP_FREE char *path = prefix ? xasprintf("%s.%s", prefix, key) : xstrdup(key);
 		const struct settings_spec *spec = settings_spec_find(path);
 
+		if (spec && strchr(key, '.'))
+			return fail(ps, peek_line(ps), path,
+				    "is one key with a dot in it: write an object in an object");
 		if (spec && spec->foreign && ps->out->shape == SETTINGS_OWN)
 			spec = NULL;
 		if ((spec ? read_value(ps, path, spec, v) : read_stranger(ps, path, v)) < 0)
@@ -274,7 +286,45 @@ static int walk(struct parse_state *ps, const char *prefix, json_t *section)
 	return 0;
 }
 
-static int read_rule(struct parse_state *ps, const char *path, json_t *v, bool deny)
+/* Deny rules of one file that are about no command, and that we do not read. */
+struct lost {
+	const char *first;
+	unsigned line, n;
+};
+
+/* What runs commands is not about hosts or paths; only who takes the file over needs to hear of it. */
+static bool is_about_commands(const char *rule)
+{
+	return strncmp(rule, "Bash", 4) == 0 || strncmp(rule, "mcp__", 5) == 0;
+}
+
+static void lose(struct parse_state *ps, struct lost *lost, const char *rule, unsigned line)
+{
+	if (ps->import) {
+		warn(ps, line, rule,
+		     "is not taken over: it denies a tool, and no host or path; deny the hosts "
+		     "instead that must not be reached");
+		return;
+	}
+	if (is_about_commands(rule) || lost->n++ > 0)
+		return;
+	lost->first = rule;
+	lost->line = line;
+}
+
+/* Said once a file: there may be many, and a run has no use for a line each. */
+static void tell_lost(struct parse_state *ps, const struct lost *lost)
+{
+	CLEANUP_FREE char *what = xasprintf("is not taken over: it denies a tool, and no host or "
+					    "path that we know (such rules in this file: %u)",
+					    lost->n);
+
+	if (lost->n > 0)
+		warn(ps, lost->line, lost->first, what);
+}
+
+static int read_rule(struct parse_state *ps, const char *path, json_t *v, bool deny,
+		     struct lost *lost)
 {
 	unsigned line = take_line(ps);
 	enum settings_list_id list = SETTINGS_ALLOWED_DOMAINS;
@@ -285,10 +335,8 @@ static int read_rule(struct parse_state *ps, const char *path, json_t *v, bool d
 		return fail(ps, line, path, "must hold strings");
 	switch (permission_parse(rule, deny, &list, &value)) {
 	case PERMISSION_NONE:
-		if (ps->import && deny)
-			warn(ps, line, rule,
-			     "is not taken over: it denies a tool, and no host or path; deny the "
-			     "hosts instead that must not be reached");
+		if (deny)
+			lose(ps, lost, rule, line);
 		return 0;
 	case PERMISSION_TAKEN:
 		list_add(ps, list, value, line);
@@ -297,7 +345,9 @@ static int read_rule(struct parse_state *ps, const char *path, json_t *v, bool d
 		warn(ps, line, rule, "allows nothing here: only exact paths and domains do");
 		return 0;
 	case PERMISSION_BAD:
-		return fail(ps, line, rule, "cannot be enforced here: name exact paths or domains");
+		return fail(ps, line, rule,
+			    "cannot be enforced here: name exact paths or domains, as "
+			    "WebFetch(domain:HOST), Read(PATH), Edit(PATH) or Write(PATH)");
 	}
 	return -1;
 }
@@ -311,7 +361,7 @@ static void read_asks(struct parse_state *ps, json_t *rules)
 	(void)take_line(ps);
 	json_array_foreach(rules, i, rule)
 	{
-		unsigned line = ps->next < ps->nlines ? ps->lines[ps->next] : 0;
+		unsigned line = peek_line(ps);
 
 		if (ps->import)
 			warn(ps, line, json_is_string(rule) ? json_string_value(rule) : "ask",
@@ -321,46 +371,99 @@ static void read_asks(struct parse_state *ps, json_t *rules)
 	}
 }
 
-/* "permissions": {"allow": [...], "deny": [...], "additionalDirectories": [...]} */
-static int read_permissions(struct parse_state *ps, json_t *v)
+static int read_rules(struct parse_state *ps, const char *path, json_t *rules, bool deny,
+		      struct lost *lost)
 {
-	const char *key;
-	json_t *rules, *rule;
+	json_t *rule;
 	size_t i;
 
 	(void)take_line(ps);
-	json_object_foreach(v, key, rules)
+	json_array_foreach(rules, i, rule)
 	{
-		bool deny = strcmp(key, "deny") == 0;
-
-		if (strcmp(key, "additionalDirectories") == 0) {
-			const struct settings_spec *spec =
-				settings_spec_find("filesystem.allowWrite");
-
-			if (read_list(ps, "permissions.additionalDirectories", spec, rules) < 0)
-				return -1;
-			continue;
-		}
-		if (strcmp(key, "ask") == 0 && json_is_array(rules)) {
-			read_asks(ps, rules);
-			continue;
-		}
-		if ((!deny && strcmp(key, "allow") != 0) || !json_is_array(rules)) {
-			skip(ps, rules);
-			continue;
-		}
-		(void)take_line(ps);
-		json_array_foreach(rules, i, rule)
-		{
-			if (read_rule(ps, deny ? "permissions.deny" : "permissions.allow", rule,
-				      deny) < 0)
-				return -1;
-		}
+		if (read_rule(ps, path, rule, deny, lost) < 0)
+			return -1;
 	}
 	return 0;
 }
 
-/* A Claude Code file: its "sandbox" section and permission rules; the rest is not about us. */
+/* One of @words but for its case: nobody would read it as that, and it would be lost. */
+static const char *misspelt(const char *key, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(key, words[i]) != 0 && strcasecmp(key, words[i]) == 0)
+			return words[i];
+	return NULL;
+}
+
+static int fail_misspelt(struct parse_state *ps, const char *path, const char *word)
+{
+	CLEANUP_FREE char *what = xasprintf("is not a known key; did you mean '%s'?", word);
+
+	return fail(ps, peek_line(ps), path, what);
+}
+
+/* A member of "permissions". */
+static int read_permission(struct parse_state *ps, const char *key, json_t *v, struct lost *lost)
+{
+	static const char *const lists[] = { "allow", "deny", "ask", "additionalDirectories" };
+	CLEANUP_FREE char *path = xasprintf("permissions.%s", key);
+	const char *word = misspelt(key, lists, ARRAY_SIZE(lists));
+	bool known = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		known = known || strcmp(key, lists[i]) == 0;
+	if (word)
+		return fail_misspelt(ps, path, word);
+	if (!known) {
+		skip(ps, v);
+		return 0;
+	}
+	if (!json_is_array(v))
+		return fail(ps, peek_line(ps), path, "must be an array of strings");
+	if (strcmp(key, "additionalDirectories") == 0)
+		return read_list(ps, path, settings_spec_find("filesystem.allowWrite"), v);
+	if (strcmp(key, "ask") != 0)
+		return read_rules(ps, path, v, strcmp(key, "deny") == 0, lost);
+	read_asks(ps, v);
+	return 0;
+}
+
+/* "permissions": {"allow": [...], "deny": [...], "additionalDirectories": [...]} */
+static int read_permissions(struct parse_state *ps, json_t *v)
+{
+	struct lost lost = { 0 };
+	const char *key;
+	json_t *member;
+
+	(void)take_line(ps);
+	json_object_foreach(v, key, member)
+	{
+		if (read_permission(ps, key, member, &lost) < 0)
+			return -1;
+	}
+	tell_lost(ps, &lost);
+	return 0;
+}
+
+/* What stands beside the two in a Claude Code file is not about us; what is must not be lost there. */
+static int pass_over(struct parse_state *ps, const char *key, json_t *v)
+{
+	static const char *const ours[] = { "sandbox",	  "permissions", "network",
+					    "filesystem", "credentials", "environment" };
+	const char *word = misspelt(key, ours, ARRAY_SIZE(ours));
+	bool dotted = strncmp(key, "sandbox.", 8) == 0 || strncmp(key, "permissions.", 12) == 0;
+
+	if (word)
+		return fail_misspelt(ps, key, word);
+	if (dotted || (settings_spec_find(key) && strcmp(key, "$schema") != 0))
+		return fail(ps, peek_line(ps), key,
+			    "is not read beside 'sandbox' or 'permissions', and would be lost: "
+			    "move it into 'sandbox', or into a file of its own");
+	skip(ps, v);
+	return 0;
+}
+
+/* A Claude Code file: its "sandbox" section and permission rules. */
 static int read_claude(struct parse_state *ps, json_t *root)
 {
 	const char *key;
@@ -368,15 +471,18 @@ static int read_claude(struct parse_state *ps, json_t *root)
 
 	json_object_foreach(root, key, v)
 	{
-		int rc = 0;
+		bool sandbox = strcmp(key, "sandbox") == 0;
+		int rc;
 
-		if (strcmp(key, "sandbox") == 0 && json_is_object(v)) {
+		if (!sandbox && strcmp(key, "permissions") != 0) {
+			rc = pass_over(ps, key, v);
+		} else if (!json_is_object(v)) {
+			rc = fail(ps, peek_line(ps), key, "must be an object");
+		} else if (sandbox) {
 			(void)take_line(ps);
 			rc = walk(ps, NULL, v);
-		} else if (strcmp(key, "permissions") == 0 && json_is_object(v)) {
-			rc = read_permissions(ps, v);
 		} else {
-			skip(ps, v);
+			rc = read_permissions(ps, v);
 		}
 		if (rc < 0)
 			return -1;
@@ -405,12 +511,12 @@ static int other_shape(struct parse_state *ps, json_t *root)
 
 static enum settings_shape shape_of(json_t *root, const char *file)
 {
-	const char *key;
+	const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file, *key;
 	json_t *v;
 
 	if (json_object_get(root, "sandbox") || json_object_get(root, "permissions"))
 		return SETTINGS_CLAUDE;
-	if (strstr(file, ".srt") || strstr(file, "srt-settings"))
+	if (strstr(name, ".srt") || strstr(name, "srt-settings"))
 		return SETTINGS_SRT;
 	json_object_foreach(root, key, v)
 	{
@@ -445,11 +551,11 @@ static int apply_reasons(struct parse_state *ps)
 	return 0;
 }
 
-static struct settings *parse(const char *text, size_t len, const char *file,
+static struct settings *parse(const char *text, size_t len, const char *file, bool own,
 			      const enum settings_shape *shape, settings_warn_cb *warn_cb,
 			      void *arg, struct error *err)
 {
-	struct parse_state ps = { .warn = warn_cb, .warn_arg = arg, .err = err };
+	struct parse_state ps = { .own = own, .warn = warn_cb, .warn_arg = arg, .err = err };
 	CLEANUP_FREE unsigned *lines = NULL;
 	json_error_t jerr;
 	json_t *root;
@@ -491,14 +597,20 @@ static struct settings *parse(const char *text, size_t len, const char *file,
 struct settings *settings_parse(const char *text, size_t len, const char *file,
 				settings_warn_cb *warn_cb, void *arg, struct error *err)
 {
-	return parse(text, len, file, NULL, warn_cb, arg, err);
+	return parse(text, len, file, false, NULL, warn_cb, arg, err);
+}
+
+struct settings *settings_parse_own(const char *text, size_t len, const char *file,
+				    settings_warn_cb *warn_cb, void *arg, struct error *err)
+{
+	return parse(text, len, file, true, NULL, warn_cb, arg, err);
 }
 
 struct settings *settings_parse_as(const char *text, size_t len, const char *file,
 				   enum settings_shape shape, settings_warn_cb *warn_cb, void *arg,
 				   struct error *err)
 {
-	return parse(text, len, file, &shape, warn_cb, arg, err);
+	return parse(text, len, file, false, &shape, warn_cb, arg, err);
 }
 
 void settings_free(struct settings *s)

@@ -2,7 +2,8 @@
  * settings.h - one settings file as a value: JSON text in, lists and switches out
  *
  * Three shapes are read: our own, the "sandbox" section (and permission rules) of a Claude Code
- * settings file, and a sandbox-runtime settings file. Files are found, read and combined by cli/.
+ * settings file, and a sandbox-runtime settings file. A file has one of them: what would be read in
+ * another, and so be lost, is an error. Files are found, read and combined by cli/.
  */
 #ifndef POLICY_SETTINGS_H
 #define POLICY_SETTINGS_H
@@ -110,6 +111,15 @@ typedef void settings_warn_cb(void *arg, const char *file, unsigned line, const 
  */
 struct settings *settings_parse(const char *text, size_t len, const char *file,
 				settings_warn_cb *warn, void *arg, struct error *err);
+
+/**
+ * settings_parse_own() - the same for a file in one of our own places
+ *
+ * An unknown key is an error whatever the shape: a single foreign key must not make a misspelt denial
+ * a warning.
+ */
+struct settings *settings_parse_own(const char *text, size_t len, const char *file,
+				    settings_warn_cb *warn, void *arg, struct error *err);
 
 /**
  * settings_parse_as() - the same where somebody says whose file it is, to take it over

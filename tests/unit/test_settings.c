@@ -134,9 +134,22 @@ static void test_parse_refuses_a_deny_rule_that_it_cannot_enforce(void **state)
 	struct settings *s;
 
 	(void)state;
-	static const char *const rules[] = { "Read(*)",	      "Read(**)",    "Edit(**)",
-					     "Read(*.{a,b})", "Read(!x)",    "Read()",
-					     "Edit()",	      "WebFetch(x)", "WebFetch(domain:)" };
+	static const char *const rules[] = { "webfetch(domain:x.example)",
+					     "WebFetch(domain:x.example) ",
+					     " Read(x)",
+					     "WebFetch (domain:x.example)",
+					     "READ",
+					     "WebFetch(domain:x.example",
+					     "WebFetch(Domain:x.example)",
+					     "Read(*)",
+					     "Read(**)",
+					     "Edit(**)",
+					     "Read(*.{a,b})",
+					     "Read(!x)",
+					     "Read()",
+					     "Edit()",
+					     "WebFetch(x)",
+					     "WebFetch(domain:)" };
 	static const char *const patterns[] = { "Read(./secrets/*.key)", "Read(**/.env)",
 						"Read(~/.ssh/id_*)", "Edit(src/[ab].c)",
 						"Write(//etc/*.conf)" };
@@ -158,6 +171,14 @@ static void test_parse_refuses_a_deny_rule_that_it_cannot_enforce(void **state)
 		assert_int_equal(warnings, 0);
 		settings_free(s);
 	}
+	/* another tool's may be about paths: told of, once a file; Bash's is not */
+	s = parse("{\"permissions\": {\"deny\": [\"Read(x)\",\n\"Bash(rm:*)\", \"Readme(x)\"]}}",
+		  "s", &err);
+	assert_non_null(s);
+	assert_int_equal(warnings, 1);
+	assert_int_equal(warning_line, 2);
+	assert_non_null(strstr(warning, "'Readme(x)' is not taken over"));
+	settings_free(s);
 	/* every host, and a bare tool that would allow every host */
 	s = parse("{\"permissions\": {\"deny\": [\"WebFetch(*)\"], \"allow\": [\"WebFetch\"]}}",
 		  "s", &err);
@@ -175,6 +196,36 @@ static void test_parse_refuses_a_deny_rule_that_it_cannot_enforce(void **state)
 	assert_int_equal(s->list[SETTINGS_DENY_READ].n, 1);
 	assert_int_equal(s->list[SETTINGS_ALLOW_WRITE].n, 0);
 	settings_free(s);
+}
+
+static void test_parse_takes_the_shape_from_the_name_alone(void **state)
+{
+	struct error err;
+	struct settings *s = parse("{\"network\": {\"x\": 1}}", "/a/b/.srt-settings.json", &err);
+
+	(void)state;
+	assert_non_null(s);
+	assert_int_equal(s->shape, SETTINGS_SRT);
+	settings_free(s);
+	assert_null(parse("{\"network\": {\"x\": 1}}", "/a/my.srt-files/settings.json", &err));
+}
+
+static void test_parse_own_takes_no_unknown_key(void **state)
+{
+	static const char *const rows[] = { "{\"ripgrep\": {}, \"network\": {\"x\": 1}}",
+					    "{\"sandbox\": {\"network\": {\"x\": 1}}}" };
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct settings *s = parse(rows[i], "f", &err);
+
+		assert_non_null(s);
+		settings_free(s);
+		assert_null(
+			settings_parse_own(rows[i], strlen(rows[i]), "f", on_warning, NULL, &err));
+		assert_non_null(strstr(err.msg, "not a known key"));
+	}
 }
 
 static void test_parse_refuses_broken_files(void **state)
@@ -195,6 +246,21 @@ static void test_parse_refuses_broken_files(void **state)
 		"{\"network\": {\"onUnknownHost\": true}}",
 		"{} trailing",
 		"{\"sandbox\": {\"enabled\": false}}",
+		"{\"sandbox\": true}",
+		"{\"sandbox\": null, \"network\": {}}",
+		"{\"permissions\": []}",
+		"{\"permissions\": {\"deny\": \"WebFetch\"}}",
+		"{\"permissions\": {\"ask\": {}}}",
+		"{\"permissions\": {\"additionalDirectories\": 1}}",
+		"{\"permissions\": {\"Deny\": []}}",
+		"{\"permissions\": {}, \"network\": {}}",
+		"{\"permissions\": {}, \"Sandbox\": {}}",
+		"{\"sandbox\": {}, \"sandbox.network\": {}}",
+		"{\"sandbox\": {}, \"credentials\": {}}",
+		"{\"sandbox\": {}, \"allowUnsandboxedCommands\": false}",
+		"{\"network.strictAllowlist\": true}",
+		"{\"sandbox\": {\"network.strictAllowlist\": true}}",
+		"{\"ripgrep\": {}, \"network.strictAllowlist\": true}",
 		"\xef\xbb\xbf{}",
 	};
 	struct error err;
@@ -228,6 +294,8 @@ int main(void)
 		cmocka_unit_test(test_parse_reads_a_sandbox_runtime_file),
 		cmocka_unit_test(test_parse_refuses_a_deny_rule_that_it_cannot_enforce),
 		cmocka_unit_test(test_parse_refuses_broken_files),
+		cmocka_unit_test(test_parse_takes_the_shape_from_the_name_alone),
+		cmocka_unit_test(test_parse_own_takes_no_unknown_key),
 		cmocka_unit_test(test_keys_are_unique),
 	};
 
