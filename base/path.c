@@ -2,10 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/xalloc.h"
 
 char *path_dir(const char *path)
@@ -35,4 +38,18 @@ bool path_next(char *rest, char name[static NAME_MAX + 1])
 	at += n + strspn(at + n, "/");
 	memmove(rest, at, strlen(at) + 1);
 	return true;
+}
+
+bool path_dangles(const char *path)
+{
+	CLEANUP_FREE char *at = xstrdup(path);
+	struct stat st;
+
+	while (lstat(at, &st) < 0 && strcmp(at, "/") != 0 && strcmp(at, ".") != 0) {
+		char *up = path_dir(at);
+
+		free(at);
+		at = up;
+	}
+	return stat(at, &st) < 0;
 }

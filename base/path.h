@@ -28,4 +28,11 @@ bool path_next(char *rest, char name[static NAME_MAX + 1]);
  */
 bool path_may(int dir, const char *path, int mode);
 
+/**
+ * path_dangles() - whether a path that names nothing is, or lies behind, a symbolic link to nothing
+ *
+ * Who put the link there wanted a file to be found: it is not the same as none.
+ */
+bool path_dangles(const char *path);
+
 #endif

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/xalloc.h"
+#include "cli/managedfile.h"
 #include "cli/statedir.h"
 #include "cli/trust.h"
 #include "launcher/digest.h"
@@ -49,19 +50,6 @@ static void on_warning(void *arg, const char *file, unsigned line, const char *t
 {
 	(void)arg;
 	log_warn("%s:%u: %s", file, line, text);
-}
-
-/* The managed file binds everybody, so nobody but root may have written it. */
-static int check_managed(int fd, const char *path, struct error *err)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return error_set(err, errno, "cannot look at '%s'", path);
-	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return error_set(err, 0, "%s: others than its owner may write it; chmod go-w it",
-				 path);
-	return 0;
 }
 
 /* A path of a settings file, absolute; the caller frees. */
@@ -189,6 +177,9 @@ static int load(struct layers *l, enum layer_rank rank, const char *path, const 
 	size_t len = 0;
 
 	add_file(l, path);
+	if (missing && path_dangles(path))
+		return error_set(err, 0,
+				 "settings file: '%s' is, or lies behind, a link to nothing", path);
 	if (missing && !named)
 		return 0;
 	if (fd < 0)
@@ -198,10 +189,11 @@ static int load(struct layers *l, enum layer_rank rank, const char *path, const 
 		return error_set(err, errno, "cannot read the settings file '%s'", path);
 	if (l->n == LAYERS_MAX)
 		return error_set(err, 0, "more than %d settings files", LAYERS_MAX);
-	if (rank == LAYER_MANAGED && check_managed(fd, path, err) < 0)
+	if (rank == LAYER_MANAGED && managedfile_check(fd, path, err) < 0)
 		return -1;
 	*layer = (struct layer){ .rank = rank, .loosens = true };
-	layer->settings = settings_parse(text, len, path, on_warning, NULL, err);
+	layer->settings = (rank == LAYER_COMMAND_LINE ? settings_parse : settings_parse_own)(
+		text, len, path, on_warning, NULL, err);
 	if (!layer->settings)
 		return -1;
 	layer->dir = xstrdup(dir);

@@ -29,7 +29,7 @@ class ManagedCase(WorldCase):
     def clean(self):
         for path in (self.user_dir, self.project_dir, os.path.join(self.w.home, ".local")):
             shutil.rmtree(path, ignore_errors=True)
-        if os.path.exists(self.managed_file):
+        if os.path.lexists(self.managed_file):
             os.unlink(self.managed_file)
 
     def put(self, path, value, owner=None, mode=0o644):
@@ -304,6 +304,90 @@ class Files(ManagedCase):
                     self.assertIn(path.replace(self.w.path("etc"), "/etc"), done.stderr)
         self.managed({})
         self.assertEqual(self.sbx([], ["echo", "ran"]).stdout, "ran\n")
+
+    def test_a_link_in_the_place_of_the_managed_file(self):
+        """To nothing, to a user's file, to root's in a user's directory: an error, and never "no file"."""
+        lock = {"network": {"allowManagedDomainsOnly": True}}
+        mine = self.put(os.path.join(self.own_dir("mine"), "m.json"), lock)
+        roots = self.put(self.w.path("etc", "sbx-net", "roots.json"), lock)
+        users = self.put(self.w.path("etc", "sbx-net", "users.json"), lock)
+        os.chown(users, self.w.uid, self.w.uid)
+        for path in (roots, users):
+            self.addCleanup(os.unlink, path)
+        for to, want in (("/nonexistent", "a link to nothing"), (mine, "must be root's"),
+                         (users, "must be root's"),
+                         (os.path.join(self.w.ws, "none"), "a link to nothing")):
+            with self.subTest(to):
+                self.clean()
+                os.symlink(to.replace(self.w.path("etc"), "/etc"), self.managed_file)
+                done = self.sbx(["-a", "evil.example"], ["echo", "ran"])
+                self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+                self.assertIn(want, done.stderr)
+        self.clean()  # the twins: none, and a link to a file of root's beside it
+        self.assertEqual(self.status("evil.example", "-a", "evil.example"), "200")
+        os.symlink("roots.json", self.managed_file)
+        self.assertNotEqual(self.status("evil.example", "-a", "evil.example"), "200")
+
+    def test_the_managed_file_is_roots(self):
+        there = os.path.dirname(self.managed_file)
+        self.addCleanup(os.chown, there, 0, 0)
+        self.addCleanup(os.chmod, there, 0o755)
+        for what in (self.managed_file, there):
+            with self.subTest(what):
+                self.managed({})
+                os.chown(what, self.w.uid, self.w.uid)
+                done = self.sbx([], ["echo", "ran"])
+                self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+                self.assertIn("must be root's", done.stderr)
+                os.chown(what, 0, 0)
+        os.chmod(there, 0o777)
+        self.assertEqual(self.sbx([], ["echo", "ran"]).returncode, 125)
+        os.chmod(there, 0o755)
+        self.assertEqual(self.sbx([], ["echo", "ran"]).stdout, "ran\n")  # the twin
+
+    def test_a_file_of_two_shapes_loses_nothing(self):
+        """What would stand where nobody reads it stops the start, in every layer."""
+        named = self.w.path("two.json")
+        denial = {"network": {"deniedDomains": ["evil.example"]}}
+        for value in (dict(denial, permissions={}), dict(denial, sandbox={}),
+                      {"permissions": {}, "filesystem": {"denyRead": ["~/x"]}},
+                      {"sandbox": {}, "allowUnsandboxedCommands": False},
+                      {"network.deniedDomains": ["evil.example"], "network": {}},
+                      {"permissions": {"deny": "WebFetch(domain:evil.example)"}},
+                      {"permissions": {"Deny": ["WebFetch(domain:evil.example)"]}},
+                      {"permissions": {"deny": ["webfetch(domain:evil.example)"]}},
+                      {"permissions": {"deny": ["WebFetch(domain:evil.example) "]}},
+                      dict(denial, sandbox=None), dict(denial, permissions=[])):
+            for put in (self.managed, self.user, self.project,
+                        lambda x: self.put(named, x)):
+                with self.subTest(value, put=put):
+                    self.clean()
+                    opts = ["-p", put(value)] if put(value) == named else []
+                    done = self.sbx(["-a", "evil.example", *opts], ["echo", "ran"])
+                    self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+        for value in (denial, {"sandbox": denial}, {"permissions": {"deny": [
+                "WebFetch(domain:evil.example)", "Bash(rm:*)"]}, "model": "x"}):
+            for put in (self.managed, self.user, self.project):
+                with self.subTest(value, put=put):
+                    self.clean()
+                    put(value)
+                    self.assertEqual(self.status("evil.example", "-a", "evil.example"), "denied")
+
+    def test_a_slip_in_our_own_places_is_an_error_whatever_the_shape(self):
+        slips = ({"ripgrep": {}, "network": {"deniedDomain": []}},
+                 {"sandbox": {"network": {"deniedDomain": []}}})
+        for value in slips:
+            for put in (self.managed, self.user, self.project):
+                with self.subTest(value, put=put):
+                    self.clean()
+                    put(value)
+                    done = self.sbx([], ["echo", "ran"])
+                    self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+                    self.assertIn("did you mean 'network.deniedDomains'", done.stderr)
+            self.clean()  # a file that is named for once may be newer than we are
+            done = self.sbx(["-p", self.put(self.w.path("slip.json"), value)], ["echo", "ran"])
+            self.assertEqual(done.stdout, "ran\n", done.stderr)
+            self.assertIn("did you mean 'network.deniedDomains'", done.stderr)
 
     def test_broken_files_of_the_other_layers(self):
         for put in (self.user, self.project):

@@ -275,6 +275,32 @@ static void test_a_pipe_is_no_settings_file_and_no_list(void **state)
 	run_options_clear(&o);
 }
 
+static void test_a_link_to_nothing_is_not_no_file(void **state)
+{
+	CLEANUP_FREE char *user = xasprintf("%s/%s", dir, user_file);
+	CLEANUP_FREE char *config = xasprintf("%s/.config", dir);
+	CLEANUP_FREE char *other = xasprintf("%s/other", dir);
+	struct run_options o;
+
+	(void)state;
+	run_options_init(&o);
+	assert_true(loads(&o));
+	write_file(user_file, "{}");
+	assert_int_equal(unlink(user), 0);
+	assert_true(loads(&o));
+	assert_int_equal(symlink(other, user), 0);
+	assert_false(loads(&o));
+	write_file("other", "{}");
+	assert_true(loads(&o));
+	assert_int_equal(unlink(other), 0);
+	assert_int_equal(rename(config, other), 0);
+	assert_int_equal(symlink("nowhere", config), 0); /* a directory on the way */
+	assert_false(loads(&o));
+	assert_int_equal(unlink(config), 0);
+	assert_true(loads(&o));
+	run_options_clear(&o);
+}
+
 static void test_a_project_may_not_loosen_switches(void **state)
 {
 	struct run_options o;
@@ -392,6 +418,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_lists_of_all_layers_add_up, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_an_untrusted_project_only_tightens, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_link_to_nothing_is_not_no_file, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_a_project_may_not_loosen_switches, setup,
 						teardown),
