@@ -73,7 +73,7 @@ static int reopen(int fd, struct error *err)
 	if (fstat(fd, &st) < 0)
 		return error_set(err, errno, "cannot look at the pinned program");
 	if (!S_ISREG(st.st_mode))
-		return error_set(err, EACCES, "the pinned program is not a regular file");
+		return error_set(err, 0, "the pinned program is not a regular file");
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	again = open(path, O_RDONLY | O_CLOEXEC);
 	if (again < 0)
@@ -151,7 +151,7 @@ static int sha256(int fd, int copy, uint8_t out[PIN_BYTES], struct error *err)
 	if (n < 0)
 		return error_set(err, errno, "cannot read the pinned program");
 	if (first)
-		return error_set(err, EACCES, "the pinned program is empty");
+		return error_set(err, 0, "the pinned program is empty");
 	sha256_digest(&ctx, PIN_BYTES, out);
 	return 0;
 }
@@ -164,7 +164,7 @@ static int compare(const uint8_t have[PIN_BYTES], const uint8_t want[PIN_BYTES],
 		return 0;
 	for (size_t i = 0; i < PIN_BYTES; i++)
 		(void)snprintf(hex + 2 * i, 3, "%02x", have[i]);
-	return error_set(err, EACCES, "the program does not match its pin: its SHA-256 is %s", hex);
+	return error_set(err, 0, "the program does not match its pin: its SHA-256 is %s", hex);
 }
 
 /* execve(2) refuses a file that is open for writing: what runs is opened anew, for reading. */
