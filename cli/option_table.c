@@ -7,6 +7,8 @@
  */
 #include "cli/options.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -137,6 +139,26 @@ static const struct {
 	{ "control", ASK_CONTROL },
 	{ "never", ASK_NEVER },
 };
+
+/*
+ * A descriptor is the caller's only as long as none of ours has taken its number, so it is looked at
+ * here: nothing of ours is open yet. 0, 1 and 2 are always open by now.
+ */
+static int apply_audit(struct run_options *o, const struct option_spec *spec, const char *value,
+		       struct error *err)
+{
+	uint64_t fd;
+
+	(void)spec;
+	if (strncmp(value, "fd:", 3) == 0 &&
+	    reader_decimal(value + 3, strlen(value + 3), INT_MAX, &fd) &&
+	    fcntl((int)fd, F_GETFD) < 0)
+		return error_set(err, 0,
+				 "descriptor %d is not open; add %d>FILE behind the command",
+				 (int)fd, (int)fd);
+	o->audit = value;
+	return 0;
+}
 
 static int apply_ask_exec(struct run_options *o, const char *program, struct error *err)
 {
@@ -467,7 +489,7 @@ const struct option_spec option_table[OPT_NUM] = {
 
 	[OPT_AUDIT] = { "audit", 0, true, SECTION_OUTPUT, FOR_RUN | FOR_SERVE, "FILE",
 		"@file journald fd:", "write one JSON object a line: every decision, every closed connection",
-		apply_text, INTO(audit) },
+		apply_audit, 0 },
 	[OPT_AUDIT_CHAIN] = { "audit-chain", 0, true, SECTION_OUTPUT, FOR_RUN | FOR_SERVE, NULL,
 		NULL, "seal each line of the audit log with a hash of the one before",
 		apply_flag, INTO(audit_chain) },

@@ -257,6 +257,8 @@ static bool contradicts(const struct run_options *o, struct error *err)
 	}
 	if (o->learn && (o->locked || o->strict))
 		(void)error_set(err, 0, "--learn allows what --strict and --locked refuse");
+	else if (o->audit_chain && !o->audit)
+		(void)error_set(err, 0, "--audit-chain seals an audit log; add --audit FILE");
 	else if (o->locked && !policy)
 		(void)error_set(err, 0, "--locked needs a file to keep to: --policy FILE");
 	else if (o->locked && (more || o->allow_from.n > 0))

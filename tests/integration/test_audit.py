@@ -238,7 +238,23 @@ RES_OPTIONS=use-vc getent hosts evil.test; true"""])
         self.assertEqual(done.returncode, 1)
         self.assertIn("no chain begins here", done.stdout)
 
+    def test_descriptors_that_the_caller_has_not_opened(self):
+        """Those of ours that come to stand there later are nobody's log."""
+        for fd in (3, 4, 7, 11, 900):
+            done = self.w.run([self.w.sbx, "run", "--no-config", "--audit", "fd:%d" % fd, "--", "true"])
+            self.assertEqual(done.returncode, 64, done.stderr)
+            self.assertIn("descriptor %d is not open; add %d>FILE" % (fd, fd), done.stderr)
+        log = self.log("given.log")
+        done = self.w.run(["sh", "-c", "exec '%s' run --no-config --audit fd:3 -- true 3>'%s'"
+                           % (self.w.sbx, log)])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(log, encoding="ascii") as f:
+            self.assertIn("start", f.read())
+
     def test_usage(self):
+        done = self.w.run([self.w.sbx, "run", "--no-config", "--audit-chain", "--", "true"])
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("add --audit FILE", done.stderr)
         for args in (["audit"], ["audit", "verify"], ["audit", "x", "y"], ["audit", "verify", "a", "b"]):
             self.assertEqual(self.w.run([self.w.sbx, *args]).returncode, 64)
         self.assertEqual(self.verify("/nonexistent").returncode, 125)
