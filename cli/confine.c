@@ -207,6 +207,7 @@ static bool unix_sockets(const struct run_options *o, struct layers *layers)
 		return false;
 	}
 
+	layers_warn_sockets(layers);
 	(void)layers_list(layers, SETTINGS_UNIX_SOCKETS, &n);
 	return o->allow_unix_sockets || n > 0 ||
 	       layers_flag(layers, SETTINGS_ALL_UNIX_SOCKETS) == SETTINGS_YES;

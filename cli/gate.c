@@ -18,6 +18,7 @@
 #include "cli/hostaddrs.h"
 #include "cli/layers.h"
 #include "cli/prove.h"
+#include "cli/report/hint.h"
 #include "cli/report/refusals.h"
 #include "cli/reload.h"
 #include "cli/rules.h"
@@ -107,6 +108,18 @@ static int load(const struct gate *g, struct rules *out, struct error *err)
 	return rules_load(out, g->options, g->cwd, &g->rules, err);
 }
 
+static bool hint_cb(void *arg, const struct target *t, const struct decision *d, char *out)
+{
+	const struct gate *g = arg;
+	const struct hint_context c = {
+		.options = g->options,
+		.layers = g->rules.layers,
+		.redirected = g->asking && asking_is_redirected(g->asking),
+	};
+
+	return hint_of(&c, t, d, out);
+}
+
 struct gate *gate_new(const struct run_options *o, const char *cwd, const struct gate *base,
 		      struct error *err)
 {
@@ -116,6 +129,7 @@ struct gate *gate_new(const struct run_options *o, const char *cwd, const struct
 	g->cwd = xstrdup(cwd);
 	g->since = reload_now();
 	g->refusals = refusals_new(o->quiet);
+	refusals_set_hint(g->refusals, hint_cb, g);
 	g->names = namebudget_new();
 	g->doors = doors_new(o);
 	g->trust = base ? tls_trust_ref(base->trust) : NULL;

@@ -307,6 +307,7 @@ static int usage(void)
 int import_main(int argc, char **argv)
 {
 	struct settings *s;
+	unsigned line = 0;
 	struct error err;
 	int rc = -1;
 
@@ -318,6 +319,8 @@ int import_main(int argc, char **argv)
 		rc = print(s, &err);
 	if (rc < 0)
 		fprintf(stderr, "sbx-net: %s\n", err.msg);
+	else if (settings_socket_note(s, &line))
+		log_warn("%s:%u: %s", s->file, line, settings_socket_note(s, &line));
 	else if (is_empty(s))
 		log_warn("%s: nothing in it could be taken over: the policy is empty, and allows "
 			 "no host",

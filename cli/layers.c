@@ -423,6 +423,50 @@ static bool may_loosen(const struct layers *l, const struct layer *layer)
 	return layer->loosens && !(layer->rank == LAYER_PROJECT && is_required(l));
 }
 
+const struct settings_entry *layers_dropped(const struct layers *l, const char **file, size_t *n)
+{
+	*n = 0;
+	for (size_t i = 0; l->no_config && i < l->n; i++) {
+		const struct settings *s = l->v[i].settings;
+
+		if (!is_managed(&l->v[i]))
+			continue;
+		*file = s->file;
+		*n = s->list[SETTINGS_ALLOWED_DOMAINS].n;
+		return s->list[SETTINGS_ALLOWED_DOMAINS].v;
+	}
+	return NULL;
+}
+
+size_t layers_warn_sockets(const struct layers *l)
+{
+	size_t told = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		const struct settings *s = l->v[i].settings;
+		unsigned line = 0;
+		const char *text = settings_socket_note(s, &line);
+
+		if (!text || !may_loosen(l, &l->v[i]))
+			continue;
+		log_warn("%s:%u: %s", s->file, line, text);
+		told++;
+	}
+	return told;
+}
+
+const char *layers_in_use(const struct layers *l)
+{
+	const struct layer *best = NULL;
+
+	/* The managed file, which comes first, is nobody's to change who reads this. */
+	for (size_t i = 0; i < l->n; i++) {
+		if (!best || is_managed(best))
+			best = &l->v[i];
+	}
+	return best ? best->settings->file : NULL;
+}
+
 enum settings_set layers_flag(const struct layers *l, enum settings_flag_id id)
 {
 	for (size_t i = 0; i < l->n; i++) {

@@ -79,6 +79,19 @@ bool layers_reads_again(const struct layers *l, const char *file);
 /** layers_apply() - put the files' network entries and switches on @p. 0, or -1 with @err. */
 int layers_apply(const struct layers *l, struct policy *p, struct error *err);
 
+/**
+ * layers_dropped() - the hosts that the managed file allows, where --no-config drops them
+ * @file: receives its name
+ * @n: how many; 0 where nothing is dropped
+ */
+const struct settings_entry *layers_dropped(const struct layers *l, const char **file, size_t *n);
+
+/** layers_warn_sockets() - tell of each file whose unix sockets open all of them. Return: how many. */
+size_t layers_warn_sockets(const struct layers *l);
+
+/** layers_in_use() - the settings file where a rule for this run would stand, or NULL if none is read. */
+const char *layers_in_use(const struct layers *l);
+
 /** layers_managed_only() - only the managed file may allow hosts; the file's name, or NULL. */
 const char *layers_managed_only(const struct layers *l);
 

@@ -472,7 +472,8 @@ static int tell(const struct run *r)
 
 	if (r->learn && learn_save(r->learn, r->tally, &err) < 0)
 		rc = fprintf(stderr, "sbx-net: %s\n", err.msg);
-	if (r->tally && reports_write(r->reports, r->tally, asking_command(r->asking), &err) < 0)
+	if (r->tally && reports_write(r->reports, r->tally, asking_command(r->asking),
+				      layers_in_use(gate_layers(r->gate)), &err) < 0)
 		rc = fprintf(stderr, "sbx-net: %s\n", err.msg);
 	return rc ? -1 : 0;
 }

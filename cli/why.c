@@ -208,7 +208,7 @@ static int check(struct run_options *o)
 		fprintf(stderr, "sbx-net: %s\n", err.msg);
 		status = EXIT_BROKEN;
 	} else {
-		warnings = lint(l.rules.policy);
+		warnings = lint(l.rules.policy) + layers_warn_sockets(l.rules.layers);
 		printf("%zu allowed, %zu denied, %zu warning%s\n",
 		       policy_count(l.rules.policy, LIST_ALLOW),
 		       policy_count(l.rules.policy, LIST_DENY), warnings, warnings == 1 ? "" : "s");

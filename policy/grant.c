@@ -137,6 +137,11 @@ static bool before(const struct entry *a, const struct entry *b, bool any_port)
 	return a->grant.scope < b->grant.scope;
 }
 
+bool grant_is_saved(const struct rule *rule)
+{
+	return rule->file == origin[GRANT_PROJECT] || rule->file == origin[GRANT_FOREVER];
+}
+
 bool grants_find(const struct grants *g, const struct target *t, struct decision *out)
 {
 	const struct entry *best = NULL;

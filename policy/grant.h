@@ -86,6 +86,9 @@ size_t grants_count(const struct grants *g);
  */
 bool grants_find(const struct grants *g, const struct target *t, struct decision *out);
 
+/** grant_is_saved() - whether a rule that grants_find() has given holds for later runs, too. */
+bool grant_is_saved(const struct rule *rule);
+
 /**
  * grant_widen() - "*.domain:port" around a name
  * @suffixes: the public suffix list, or NULL, with which nothing is widened

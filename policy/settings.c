@@ -628,3 +628,14 @@ void settings_free(struct settings *s)
 	free(s->file);
 	free(s);
 }
+
+const char *settings_socket_note(const struct settings *s, unsigned *line)
+{
+	const struct settings_list *l = &s->list[SETTINGS_UNIX_SOCKETS];
+
+	if (!l->n)
+		return NULL;
+	*line = l->v[0].line;
+	return "network.allowUnixSockets: any path opens every unix socket that the command can "
+	       "reach, those of agents and container engines too; without the key none is";
+}

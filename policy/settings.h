@@ -149,4 +149,12 @@ struct settings_key {
 /** settings_keys() - all known keys. Return: how many. */
 size_t settings_keys(const struct settings_key **out);
 
+/**
+ * settings_socket_note() - that a path of network.allowUnixSockets opens more than itself
+ * @line: receives where the first one stands
+ *
+ * Neither seccomp nor Landlock knows sockets by their path. Return: the sentence; NULL without such a path.
+ */
+const char *settings_socket_note(const struct settings *s, unsigned *line);
+
 #endif

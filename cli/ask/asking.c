@@ -34,6 +34,7 @@
 #include "cli/ask/prompt_tty.h"
 #include "cli/statedir.h"
 #include "cli/suffixfile.h"
+#include "launcher/program.h"
 #include "launcher/pty.h"
 #include "policy/lookalike.h"
 #include "policy/pattern.h"
@@ -60,6 +61,7 @@ struct asking {
 	struct grants *grants;
 	struct suffixes *suffixes; /* for wider answers; NULL: none */
 	enum ask_who who;	   /* ASK_NEVER: nobody */
+	bool redirected;
 	char *paths[PATHS_MAX];
 	size_t npaths;
 	char *file;
@@ -100,15 +102,21 @@ static bool command_holds_terminal(void)
 static int choose(struct asking *a, struct error *err)
 {
 	const struct run_options *o = a->options;
+	CLEANUP_FREE char *program = NULL;
 
 	a->who = o->ask;
 	if (o->ask == ASK_AUTO)
-		a->who = prompt_tty_possible() && !command_holds_terminal() ? ASK_TTY : ASK_NEVER;
+		a->who = prompt_tty_possible() ? ASK_TTY : ASK_NEVER;
+	a->redirected = o->ask == ASK_AUTO && a->who == ASK_TTY && command_holds_terminal();
+	if (a->redirected)
+		a->who = ASK_NEVER;
 	if (o->strict)
 		a->who = ASK_NEVER;
 	for (size_t i = 0; i < o->rules.n; i++)
 		if (o->rules.v[i].id == OPT_ONLY)
 			a->who = ASK_NEVER;
+	if (a->who == ASK_EXEC && program_find(o->ask_program, environ, &program, err))
+		return error_wrap(err, "--ask exec");
 	if (a->who == ASK_TTY && !prompt_tty_possible())
 		return error_set(err, 0,
 				 "no terminal to ask at: run in the foreground of one, or say "
@@ -179,6 +187,11 @@ struct asking *asking_new(const struct run_options *o, const char *cwd, struct e
 	if (a->who != ASK_NEVER)
 		a->suffixes = suffixfile_read();
 	return a;
+}
+
+bool asking_is_redirected(const struct asking *a)
+{
+	return a->redirected;
 }
 
 void asking_free(struct asking *a)

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "cli/report/hint.h"
 #include "policy/refusal.h"
 
 #define SLOTS	    (REFUSALS_MAX * 2)
@@ -28,6 +29,8 @@ struct refusals {
 	bool quiet;
 	refusals_tell *tell;
 	void *tell_arg;
+	refusals_hint *hint;
+	void *hint_arg;
 	unsigned lines;
 	uint64_t total;
 	struct hash_key key;
@@ -49,6 +52,12 @@ void refusals_set_tell(struct refusals *r, refusals_tell *tell, void *arg)
 {
 	r->tell = tell;
 	r->tell_arg = arg;
+}
+
+void refusals_set_hint(struct refusals *r, refusals_hint *hint, void *arg)
+{
+	r->hint = hint;
+	r->hint_arg = arg;
 }
 
 void refusals_free(struct refusals *r)
@@ -103,6 +112,17 @@ static void say(const char *text)
 	log_raw(line, strlen(line));
 }
 
+/* The sentence, and what may have been overlooked. The caller frees. */
+static char *sentence(const struct refusals *r, const struct target *t, const struct decision *d)
+{
+	char text[REFUSAL_MAX], hint[HINT_MAX];
+
+	(void)refusal_format(t, d, text);
+	if (!r->hint || !r->hint(r->hint_arg, t, d, hint))
+		return xstrdup(text);
+	return xasprintf("%s (%s)", text, hint);
+}
+
 void refusals_note(struct refusals *r, const struct target *t, const struct decision *d)
 {
 	char text[REFUSAL_MAX];
@@ -123,7 +143,7 @@ void refusals_note(struct refusals *r, const struct target *t, const struct deci
 	*e = (struct entry){ .target = *t, .code = d->code, .count = 1 };
 	e->remedy = xstrdup(refusal_remedy(t, d, text));
 	e->addition = refusal_is_addition(t, d);
-	e->text = xstrdup(refusal_format(t, d, text));
+	e->text = sentence(r, t, d);
 	e->said = said_of(t, d) ? xstrdup(d->said) : NULL;
 	if ((r->quiet && !r->tell) || r->lines > LINES_MAX)
 		return;

@@ -26,6 +26,12 @@ typedef void refusals_tell(void *arg, const char *text);
 /** refusals_set_tell() - have somebody hear the lines, quiet or not; NULL for nobody. */
 void refusals_set_tell(struct refusals *r, refusals_tell *tell, void *arg);
 
+/** typedef refusals_hint - what else there is to say, in @out (HINT_MAX bytes); false for nothing */
+typedef bool refusals_hint(void *arg, const struct target *t, const struct decision *d, char *out);
+
+/** refusals_set_hint() - behind the line of a target that is refused for the first time. */
+void refusals_set_hint(struct refusals *r, refusals_hint *hint, void *arg);
+
 /** refusals_free() - NULL is allowed. */
 void refusals_free(struct refusals *r);
 

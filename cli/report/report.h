@@ -13,10 +13,12 @@
 /**
  * struct report - what the writers read
  * @command: the command of the run as text, printable ASCII; "" if unknown
+ * @policy: the settings file in use, where a rule would stand; NULL if unknown
  * @row, @n: in the order of tally_sorted()
  */
 struct report {
 	const char *command;
+	const char *policy;
 	const struct tally_row *const *row;
 	size_t n;
 	struct tally_sums sums;
@@ -31,7 +33,8 @@ report_writer report_text, report_markdown, report_json, report_junit, report_sa
 int report_check(const char *value, struct error *err);
 
 /** report_write() - in the format that (valid) @value names. */
-void report_write(const char *value, const struct tally *t, const char *command, FILE *out);
+void report_write(const char *value, const struct tally *t, const char *command, const char *policy,
+		  FILE *out);
 
 struct reports;
 
@@ -49,7 +52,7 @@ void reports_free(struct reports *r);
 
 /** reports_write() - all of them. 0, or -1 with @err. */
 int reports_write(const struct reports *r, const struct tally *t, const char *command,
-		  struct error *err);
+		  const char *policy, struct error *err);
 
 /* ---- for the writers */
 

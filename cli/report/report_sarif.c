@@ -34,14 +34,15 @@ static void put_uri(const char *path, FILE *out)
 
 /*
  * Code scanning refuses a result without a place. A rule of a file has one; for what no file names
- * it is the project's settings file, where a rule for it would stand.
+ * it is the settings file in use, where a rule for it would stand; the project's if there is none.
  */
-static void put_place(const struct tally_row *row, FILE *out)
+static void put_place(const struct report *r, const struct tally_row *row, FILE *out)
 {
+	const char *other = r->policy ? r->policy : LAYERS_PROJECT_FILE;
 	bool in_file = row->file && row->file[0] && row->line;
 
 	(void)fputs(",\"locations\":[{\"physicalLocation\":{\"artifactLocation\":{\"uri\":", out);
-	put_uri(in_file ? row->file : LAYERS_PROJECT_FILE, out);
+	put_uri(in_file ? row->file : other, out);
 	(void)fprintf(out, "},\"region\":{\"startLine\":%u}}}]", in_file ? row->line : 1);
 }
 
@@ -57,14 +58,14 @@ static void put_fingerprint(const struct tally_row *row, FILE *out)
 		      (unsigned long long)hash_bytes(&fixed, text, strlen(text)));
 }
 
-static void put_result(const struct tally_row *row, FILE *out)
+static void put_result(const struct report *r, const struct tally_row *row, FILE *out)
 {
 	(void)fprintf(
 		out, "{\"ruleId\":\"%s\",\"ruleIndex\":%d,\"level\":\"%s\",\"message\":{\"text\":",
 		policy_code_name(row->code), (int)row->code, row->allow ? "warning" : "error");
 	report_quoted(row->text, out);
 	(void)fprintf(out, "},\"occurrenceCount\":%llu", (unsigned long long)row->count);
-	put_place(row, out);
+	put_place(r, row, out);
 	put_fingerprint(row, out);
 	(void)fputs("}", out);
 }
@@ -85,7 +86,7 @@ void report_sarif(const struct report *r, FILE *out)
 		if (r->row[i]->code == CODE_OK)
 			continue;
 		(void)fputs(comma, out);
-		put_result(r->row[i], out);
+		put_result(r, r->row[i], out);
 		comma = ",\n";
 	}
 	(void)fputs("\n]}]}\n", out);

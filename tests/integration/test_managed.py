@@ -146,6 +146,19 @@ class Lists(ManagedCase):
                 self.assertEqual(self.status(host, *opts), want)
 
 
+    def test_no_config_is_named_where_it_drops_a_managed_entry(self):
+        self.managed({"network": {"allowedDomains": ["other.example", "*.wild.example:80"]}})
+        for host, named in (("other.example", True), ("a.wild.example", True), ("www.example", False)):
+            curl = self.w.curl_argv("-s", "http://%s/" % host)
+            with self.subTest(host):
+                done = self.sbx(["--no-config"], curl)
+                self.assertIn("refused %s:80 (not on the allow list)" % host, done.stderr)
+                self.assertEqual("/etc/sbx-net/settings.json:1 allows it, and --no-config drops" in
+                                 done.stderr, named, done.stderr)
+        done = self.sbx([], self.w.curl_argv("-s", "http://other.example/"))  # the twin
+        self.assertNotIn("refused", done.stderr)
+
+
 class Switches(ManagedCase):
     STRICT = {"network": {"strictAllowlist": True}}
     LOOSE = {"network": {"strictAllowlist": False}}
@@ -200,6 +213,14 @@ class Switches(ManagedCase):
         self.assertFalse(self.unix_sockets("--trust-project"))
         self.user({"network": {"allowAllUnixSockets": True}})
         self.assertTrue(self.unix_sockets())
+        self.user({"network": {"allowUnixSockets": ["/run/one.sock"]}})
+        self.assertTrue(self.unix_sockets())
+        for argv in (["run", "--ask", "never", "--", "true"], ["check"],
+                     ["import", "srt", os.path.join(self.user_dir, "sbx-net", "settings.json")]):
+            done = self.w.run([self.w.sbx, *argv])
+            self.assertEqual(done.stderr.count("any path opens every unix socket"), 1, done.stderr)
+        self.user({"network": {"allowAllUnixSockets": True}})
+        self.assertNotIn("any path", self.w.run([self.w.sbx, "check"]).stderr)
         self.managed({"network": {"allowAllUnixSockets": False}})
         self.assertFalse(self.unix_sockets())
         self.assertFalse(self.unix_sockets("--allow-unix-sockets"))

@@ -121,6 +121,9 @@ class Reports(WorldCase):
         self.assertEqual(set(results), {"denied", "loopback", "connect-failed"})
         for r in run["results"]:
             self.assertEqual(rules[r["ruleIndex"]], r["ruleId"])
+        for r in run["results"]:
+            uri = r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+            self.assertIn(uri, ("file://" + self.policy, ".sbx-net/settings.json"))
         place = results["denied"]["locations"][0]["physicalLocation"]
         self.assertEqual(place["artifactLocation"]["uri"], "file://" + self.policy)
         for r in run["results"]:

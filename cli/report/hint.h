@@ -1,0 +1,35 @@
+/*
+ * hint.h - what a person may have overlooked when something was refused
+ */
+#ifndef CLI_REPORT_HINT_H
+#define CLI_REPORT_HINT_H
+
+#include <stdbool.h>
+
+#include "cli/layers.h"
+#include "cli/options.h"
+#include "policy/policy.h"
+#include "policy/target.h"
+
+#define HINT_MAX 512
+
+/**
+ * struct hint_context - the run
+ * @redirected: nobody is asked because the command holds a terminal that is not relayed
+ */
+struct hint_context {
+	const struct run_options *options;
+	const struct layers *layers;
+	bool redirected;
+};
+
+/**
+ * hint_of() - a word about this refusal, to stand behind its sentence
+ * @out: HINT_MAX bytes; printable ASCII
+ *
+ * Return: whether there is one.
+ */
+bool hint_of(const struct hint_context *c, const struct target *t, const struct decision *d,
+	     char out[HINT_MAX]);
+
+#endif
