@@ -9,8 +9,8 @@
  *    that and for git apply. BISECT_NAMES: words for a shell. What is no harm is in gitopts.c.
  *  - MERGE_RR: the files whose conflicts are being resolved. With the next commit git copies each, and
  *    each link's target, to rr-cache, where the next run may read it, be it a key at an absolute path.
- *    So each must be a plain file of the working tree, or missing. The working tree of a linked worktree
- *    or a submodule is the one that was named there at the start, where the command cannot change that.
+ *    So each must be a plain file of the working tree, or missing. Of a linked worktree or a submodule it
+ *    must also have been in the list at the start, and the working tree be the one that was named then.
  *
  * What was there at the start is the user's and stays. What cannot be read whole goes, whosever it is: a
  * program of git's might still read as much of it as does harm.
@@ -380,15 +380,33 @@ static int open_tree(struct gitstate *g, const struct gitstate_visit *v, int dir
 	return take_fd(&fd);
 }
 
+/* The first entry that was not there at the start, when each is remembered; NULL if there is none. */
+static const char *find_new(struct gitstate *g, const struct gitstate_visit *v, const char *at,
+			    const char *text, size_t n)
+{
+	for (const char *p = text; p < text + n; p += strlen(p) + 1)
+		if (v->task != GITSTATE_SWEEP)
+			gitseen_add(&g->seen, GITSEEN_FILE, at, p, strlen(p));
+		else if (!gitseen_has(&g->seen, GITSEEN_FILE, at, p, strlen(p)))
+			return p;
+	return NULL;
+}
+
+/*
+ * Of another working tree than that of the git directory an entry must have been there, too: an earlier
+ * run may have made that worktree, and said that it is where it is not.
+ */
 static void visit_resolutions(struct gitstate *g, const struct gitstate_visit *v, int dir,
 			      const char *name, const char *at)
 {
-	bool own = !strchr(at, '/') && g->tree >= 0; /* else the working tree is another one */
+	bool own = !strchr(at, '/') && g->tree >= 0;
 	CLEANUP_CLOSE int other = own ? -1 : open_tree(g, v, dir, at);
 	size_t n;
 	CLEANUP_FREE char *text = read_state(g, v, dir, name, at, &n);
 	const char *found = text ? gitstate_elsewhere(text, n, own ? g->tree : other) : NULL;
 
+	if (!own && text && !found)
+		found = find_new(g, v, at, text, n);
 	if (found)
 		deal(v, dir, name, at, COPIES, found);
 }
@@ -404,19 +422,14 @@ void gitstate_dir(struct gitstate *g, const struct gitstate_visit *v, int dir, c
 
 bool gitstate_is_file(const char *name)
 {
-	return strcasecmp(name, "MERGE_RR") == 0 || strcasecmp(name, "BISECT_NAMES") == 0 ||
-	       strcmp(name, "gitdir") == 0;
+	return strcasecmp(name, "MERGE_RR") == 0 || strcasecmp(name, "BISECT_NAMES") == 0;
 }
 
 void gitstate_file(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
 		   const char *at)
 {
-	CLEANUP_CLOSE int tree = -1;
-
 	if (strcasecmp(name, "MERGE_RR") == 0)
 		visit_resolutions(g, v, dir, name, at);
-	else if (strcmp(name, "gitdir") == 0)
-		tree = v->task == GITSTATE_SWEEP ? -1 : open_tree(g, v, dir, at); /* to know it */
 	else
 		visit_text(g, v, dir, name, at, QUOTES, gitopts_is_quoted);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "launcher/files/gitopts.h"
 #include "launcher/files/gitstate.h"
 
 #define CHECK(x)                 \
@@ -68,6 +69,29 @@ static int is_within(const char *part, size_t m, const char *whole, size_t n)
 	return k == m;
 }
 
+/* Whether a word is that, or begins with it; in the value of an option it is none. */
+static int never_starts(const char *text, const char *never)
+{
+	for (const char *p = text; (p = strstr(p, never)); p++)
+		if (p == text || strchr(" \t\r\n\v\f'", p[-1]) || strlen(never) == 1)
+			return 1;
+	return 0;
+}
+
+/* What a list lets through has no zero byte, and nothing in it that a shell or git takes for more. */
+static void check_options(const char *text, size_t n)
+{
+	static const char *const never[] = { "index-output", "build-fake-ancestor", "$", "`",
+					     "\\" };
+
+	CHECK(!gitopts_is_strategy(text, n) || n == 0 || !memchr(text, '/', n));
+	if (gitopts_merges(text, n) || gitopts_applies(text, n))
+		for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+			CHECK(strlen(text) == n && !never_starts(text, never[i]));
+	if (gitopts_is_quoted(text, n))
+		CHECK(strlen(text) == n && (!strpbrk(text, "$`;") || strchr(text, '\'')));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct gitstate g = { .tree = -1 };
@@ -82,6 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(taken >= count(same, size) && count(text, n) == 0);
 	CHECK(is_within(text, n, same, size));
 	CHECK(gitstate_filter(&g, &v, "todo", "runs:", text, n, &again) == n && again == 0);
+	check_options(same, size);
 	CHECK((gitstate_elsewhere(same, size, -1) != NULL) == (first != NULL));
 	free(text);
 	free(same);

@@ -441,11 +441,16 @@ static void test_resolutions_are_of_plain_files(void **state)
 	    "mkdir -p .git/worktrees/w; cp .git/MERGE_RR .git/worktrees/w"); /* not known whose */
 	assert_false(exists(".git/worktrees/w/MERGE_RR"));
 	shell("mkdir w; touch w/.git; echo $PWD/w/.git > .git/worktrees/w/gitdir");
-	run(LEFTOVER_GIT, "cp .git/MERGE_RR .git/worktrees/w");
+	run(LEFTOVER_GIT, "cp .git/MERGE_RR .git/worktrees/w"); /* new, and w may be a decoy */
+	assert_false(exists(".git/worktrees/w/MERGE_RR"));
+	shell("cp .git/MERGE_RR .git/worktrees/w");
+	run(LEFTOVER_GIT, "printf '%040d\\tgone\\0' 2 > .git/worktrees/w/MERGE_RR");
 	assert_true(exists(".git/worktrees/w/MERGE_RR"));
+	shell("cp .git/MERGE_RR .git/worktrees/w");
 	run(LEFTOVER_GIT, "mkdir w/dir; ln -s /etc/passwd w/dir/a");
 	assert_false(exists(".git/worktrees/w/MERGE_RR"));
-	run(LEFTOVER_GIT, "cp .git/MERGE_RR .git/worktrees/w; mv w v; mkdir w; touch w/.git");
+	shell("rm -r w/dir; cp .git/MERGE_RR .git/worktrees/w");
+	run(LEFTOVER_GIT, "mv w v; mkdir w; touch w/.git");
 	assert_false(exists(".git/worktrees/w/MERGE_RR"));
 	shell("rm -r dir link w v");
 }
