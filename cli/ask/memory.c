@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/fdreserve.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/statedir.h"
@@ -117,7 +118,7 @@ int memory_load(struct grants *g, const char *project, struct error *err)
 	return 0;
 }
 
-int memory_each(memory_visit *visit, void *arg, struct error *err)
+static int read_each(memory_visit *visit, void *arg, struct error *err)
 {
 	struct error missing;
 	CLEANUP_CLOSE int dir = statedir_open(false, &missing);
@@ -132,8 +133,19 @@ int memory_each(memory_visit *visit, void *arg, struct error *err)
 	return 0;
 }
 
+/* A remembered no must not be lost because the command has taken every descriptor. */
+int memory_each(memory_visit *visit, void *arg, struct error *err)
+{
+	int rc;
+
+	fdreserve_lend();
+	rc = read_each(visit, arg, err);
+	fdreserve_back();
+	return rc;
+}
+
 /* Replaces the file by what @drop leaves and @line. Return: how many were dropped, or -1. */
-static long rewrite(memory_visit *drop, void *arg, const char *line, struct error *err)
+static long replace(memory_visit *drop, void *arg, const char *line, struct error *err)
 {
 	CLEANUP_CLOSE int dir = statedir_open(true, err);
 	CLEANUP_CLOSE int lock = dir < 0 ? -1 : statedir_lock(dir, err);
@@ -150,6 +162,17 @@ static long rewrite(memory_visit *drop, void *arg, const char *line, struct erro
 		return dropped;
 	if (statedir_replace(dir, MEMORY_FILE, next, strlen(next), err) < 0)
 		return -1;
+	return dropped;
+}
+
+/* As above. */
+static long rewrite(memory_visit *drop, void *arg, const char *line, struct error *err)
+{
+	long dropped;
+
+	fdreserve_lend();
+	dropped = replace(drop, arg, line, err);
+	fdreserve_back();
 	return dropped;
 }
 

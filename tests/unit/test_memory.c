@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "base/fdreserve.h"
 #include "cli/ask/memory.h"
 
 static char dir[] = "/tmp/test_memory.XXXXXX";
@@ -177,6 +179,37 @@ static void test_unreadable_file_is_an_error(void **state)
 	grants_free(g);
 }
 
+/* Whoever takes every descriptor takes no answer with them. */
+static void test_descriptors_are_kept_back_for_answers(void **state)
+{
+	struct grants *g = grants_new(memory_now);
+	struct rlimit was, few;
+	struct error err;
+	int taken[64], n = 0, without, with;
+
+	(void)state;
+	save("a.example:443", false, "");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = (struct rlimit){ 64, was.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	while (n < 64 && (taken[n] = open("/", O_PATH | O_CLOEXEC)) >= 0)
+		n++;
+	without = memory_load(g, "/a", &err);
+	while (n > 0)
+		(void)close(taken[--n]);
+	fdreserve_fill();
+	while (n < 64 && (taken[n] = open("/", O_PATH | O_CLOEXEC)) >= 0)
+		n++;
+	with = memory_load(g, "/a", &err);
+	while (n > 0)
+		(void)close(taken[--n]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(without, -1);
+	assert_int_equal(with, 0);
+	assert_int_equal(grants_count(g), 1);
+	grants_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -185,6 +218,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_newer_answer_replaces_and_expired_ones_go,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forgetting, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_descriptors_are_kept_back_for_answers, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_writers_at_once_lose_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unreadable_file_is_an_error, setup, teardown),
 	};
