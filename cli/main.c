@@ -1,6 +1,7 @@
 /*
  * main.c - the program; everything it can do stands in the table of commands.c
  */
+#include <signal.h>
 #include <stdio.h>
 
 #include "cli/commands.h"
@@ -20,11 +21,15 @@ const char *__asan_default_options(void)
 }
 #endif
 
-/* A descriptor of ours that became 0, 1 or 2 would be the command's to use. */
+/*
+ * A descriptor of ours that became 0, 1 or 2 would be the command's to use. Where a caller ignores the
+ * end of its children, the kernel reaps ours, and nobody learns a status.
+ */
 int main(int argc, char **argv)
 {
 	struct error err;
 
+	(void)signal(SIGCHLD, SIG_DFL);
 	if (closefds_fill_stdio(&err) < 0) {
 		(void)fprintf(stderr, "sbx-net: %s\n", err.msg);
 		return LAUNCHER_EXIT_SETUP;

@@ -2,13 +2,27 @@
 
 #include <event2/event.h>
 #include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/fdreserve.h"
 #include "cli/hostaddrs.h"
 #include "dns/resolver.h"
+#include "launcher/launcher.h"
 #include "proxy/audit.h"
 #include "proxy/proxy.h"
+
+/* The library ends the process itself otherwise, with a status that could be the command's. */
+static void on_fatal(int code)
+{
+	(void)code;
+	(void)fputs(
+		"sbx-net: cannot make an event loop: is the limit of open files (ulimit -n) too "
+		"low?\n",
+		stderr);
+	_exit(LAUNCHER_EXIT_SETUP);
+}
 
 int outside_open(struct outside *out, const char *const *servers, struct error *err)
 {
@@ -16,6 +30,7 @@ int outside_open(struct outside *out, const char *const *servers, struct error *
 
 	fd_raise_limit(NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
+	event_set_fatal_callback(on_fatal);
 	out->base = event_base_new();
 	if (!out->base)
 		return error_set(err, 0, "cannot make an event loop");

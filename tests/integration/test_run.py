@@ -25,6 +25,24 @@ class Statuses(WorldCase):
                     done = self.status([], ["sh", "-c", "exit %d" % n], uid=uid)
                     self.assertEqual((done.returncode, done.stderr), (n, ""))
 
+    def test_a_caller_that_ignores_the_end_of_its_children(self):
+        ignoring = [sys.executable, "-c", "import os, signal, sys; "
+                    "signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execvp(sys.argv[1], sys.argv[1:])"]
+        done = self.w.run(ignoring + self.w.sbx_argv([], ["sh", "-c", "echo x > ignored; exit 3"]))
+        self.assertEqual((done.returncode, done.stderr), (3, ""))
+        os.unlink(os.path.join(self.w.ws, "ignored"))
+
+    def test_few_descriptors(self):
+        """What does not suffice for a run is no status that could be the command's"""
+        for n in (10, *range(16, 33), 256):
+            with self.subTest(n):
+                done = self.w.run(["prlimit", "--nofile=%d" % n] +
+                                  self.w.sbx_argv([], ["sh", "-c", "echo ran; exit 3"]))
+                self.assertIn((done.returncode, done.stdout), ((125, ""), (3, "ran\n")))
+                if done.returncode == 125:
+                    self.assertIn("sbx-net: ", done.stderr)
+        self.assertEqual(done.returncode, 3)
+
     def test_killed_by_signal(self):
         for sig in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGINT, signal.SIGUSR1):
             with self.subTest(sig):
