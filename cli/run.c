@@ -231,7 +231,7 @@ static int start_launcher(struct run *r, struct error *err)
 	r->startline.unix_sockets = plan.allow_unix_sockets;
 	r->launcher = launcher_start(&plan, r->listeners, &r->nlisteners, err);
 	terminal_started();
-	return r->launcher ? 0 : -1;
+	return r->launcher ? terminal_keep(launcher_pidfd(r->launcher), err) : -1;
 }
 
 /* The last step before the command is let go. */

@@ -5,10 +5,12 @@
 
 #include "base/log.h"
 #include "launcher/pty.h"
+#include "launcher/ttykeep.h"
 
 static struct pty pty;
 static bool active;
-static bool shared; /* standard error is a terminal, too: the one that is relayed */
+static pid_t keeper; /* of a terminal that is not relayed */
+static bool shared;  /* standard error is a terminal, too: the one that is relayed */
 
 int terminal_start(const struct pty **out, struct error *err)
 {
@@ -29,6 +31,14 @@ void terminal_started(void)
 {
 	if (active)
 		pty_started(&pty);
+}
+
+int terminal_keep(int pidfd, struct error *err)
+{
+	if (active)
+		return 0;
+	keeper = ttykeep_start(pidfd, err);
+	return keeper < 0 ? -1 : 0;
 }
 
 bool terminal_active(void)
@@ -61,6 +71,8 @@ void terminal_interrupt(void)
 
 void terminal_finish(void)
 {
+	ttykeep_finish(keeper);
+	keeper = 0;
 	if (!active)
 		return;
 	active = false;

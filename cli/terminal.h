@@ -24,6 +24,14 @@ int terminal_start(const struct pty **out, struct error *err);
 /** terminal_started() - launcher_start() has returned, whatever came of it. */
 void terminal_started(void);
 
+/**
+ * terminal_keep() - have a terminal that is not relayed put back when the run is over (ttykeep.h)
+ * @pidfd: of pid 1
+ *
+ * Return: 0, or -1 with @err.
+ */
+int terminal_keep(int pidfd, struct error *err);
+
 /** terminal_active() - whether the command has a terminal of its own. */
 bool terminal_active(void);
 

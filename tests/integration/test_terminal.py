@@ -271,6 +271,62 @@ class Test(unittest.TestCase):
             time.sleep(0.01)
         self.assertTrue(t.restored())
 
+    SPOIL = """
+import fcntl, os, sys, termios
+modes = termios.tcgetattr(0)
+modes[3] &= ~(termios.ECHO | termios.ICANON)
+modes[6][termios.VINTR] = b"x"
+termios.tcsetattr(0, termios.TCSANOW, modes)
+os.fchmod(0, 0o666)
+fcntl.fcntl(0, fcntl.F_SETFL, os.O_NONBLOCK | os.O_APPEND)
+print("spoilt", file=sys.stderr, flush=True)
+if len(sys.argv) > 1:
+    os.execvp("sleep", ["sleep", "600"])
+"""
+
+    def looks(self, t):
+        return (termios.tcgetattr(t.slave), os.fstat(t.slave).st_mode,
+                fcntl.fcntl(t.slave, fcntl.F_GETFL))
+
+    def spoil(self, *arguments, bare=False, stdout=None):
+        """A command that has the terminal without a relay, and how that looked before it."""
+        argv = ["/usr/bin/python3", "-c", self.SPOIL, *arguments]
+        if not bare:
+            argv = [SBX_NET, "run", "--no-config", "--ask", "never", "--", *argv]
+        # the shell's part: it lends its terminal, and looks at it again when the job is done
+        t = Terminal(["sh", "-c", "exec 3<&0; read x; " + '"$@"' + (stdout or " > out"), "sh", *argv], self.work)
+        self.addCleanup(t.close)
+        before = self.looks(t)
+        t.type(b"\n")
+        t.read_until(b"spoilt")
+        return t, before
+
+    def test_put_back_without_a_relay(self):
+        """P7: modes, permissions and flags are as they were when the run is over"""
+        t, before = self.spoil()
+        self.assertEqual(t.process.wait(LIMIT), 0)
+        self.assertEqual(self.looks(t), before)
+        # behind a pipe a pager may have set the modes
+        t, before = self.spoil(stdout=" | cat")
+        self.assertEqual(t.process.wait(LIMIT), 0)
+        self.assertEqual(self.looks(t)[1:], before[1:])
+        # nobody puts anything back
+        t, before = self.spoil(bare=True)
+        self.assertEqual(t.process.wait(LIMIT), 0)
+        after = self.looks(t)
+        self.assertTrue(all(x != y for x, y in zip(after, before)))
+
+    def test_put_back_without_a_relay_after_a_kill(self):
+        # its shell stays: the terminal goes with the session
+        t, before = self.spoil("stay", stdout=" <&3 > out & echo $! > pid; wait; exec sleep 600")
+        self.assertNotEqual(self.looks(t), before)
+        with open(self.work + "/pid", encoding="ascii") as f:
+            os.kill(int(f.read()), signal.SIGKILL)
+        deadline = time.monotonic() + LIMIT
+        while self.looks(t) != before and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual(self.looks(t), before)
+
     def test_redirected_output_stays_redirected(self):
         with open(self.work + "/out", "wb") as out:
             p = subprocess.run([SBX_NET, "run", "--no-config", "--", "sh", "-c",
