@@ -186,14 +186,16 @@ static int add_private(struct confine *c, const struct run_options *o, const cha
 
 enum fs_mode confine_mode(const struct run_options *o, const struct layers *layers)
 {
-	const char *managed = layers_managed_files(layers);
-
 	if (layers_flag(layers, SETTINGS_FS_DISABLED) == SETTINGS_YES)
 		return FS_OFF;
-	if (o->fs != FS_OFF || !managed)
-		return o->fs;
-	log_warn("--fs off has no effect: %s confines files", managed);
-	return FS_WORKSPACE;
+	return o->fs == FS_OFF && layers_managed_files(layers) ? FS_WORKSPACE : o->fs;
+}
+
+/* Once, however often the mode is asked for. */
+static void warn_of_mode(const struct run_options *o, const struct layers *layers)
+{
+	if (o->fs == FS_OFF && confine_mode(o, layers) != FS_OFF)
+		log_warn("--fs off has no effect: %s confines files", layers_managed_files(layers));
 }
 
 static bool unix_sockets(const struct run_options *o, struct layers *layers)
@@ -342,6 +344,7 @@ int confine_plan(struct confine *c, const struct run_options *o, struct layers *
 		 struct error *err)
 {
 	out->fs = confine_mode(o, layers);
+	warn_of_mode(o, layers);
 	out->allow_unix_sockets = unix_sockets(o, layers);
 	if (check_workdir(c, out, o->chdir, err) < 0)
 		return -1;

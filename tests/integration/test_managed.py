@@ -203,6 +203,9 @@ class Switches(ManagedCase):
                 self.managed({"filesystem": value})
                 self.assertFalse(self.writes(there))
                 self.assertFalse(self.writes(there, "--fs", "off"))
+                for options, told in ((["--fs", "off"], 1), ([], 0)):
+                    done = self.sbx(options, ["true"])
+                    self.assertEqual(done.stderr.count("--fs off has no effect"), told, done.stderr)
         self.managed({"filesystem": {"disabled": True}})
         self.assertTrue(self.writes(there))
 

@@ -68,6 +68,7 @@ class Reports(WorldCase):
 
     def run_all(self, *more, status=0):
         """Every format of one run; the audit log is of that run only."""
+        self.from_log = False
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.path("audit.log"))
         options = ["-p", self.policy, "--audit", self.path("audit.log"), *more]
@@ -82,6 +83,7 @@ class Reports(WorldCase):
             return f.read()
 
     def saved(self, fmt):
+        self.from_log = True
         done = self.w.run([self.w.sbx, "report", fmt, self.path("audit.log")])
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
@@ -124,6 +126,8 @@ class Reports(WorldCase):
         for r in run["results"]:
             uri = r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
             self.assertIn(uri, ("file://" + self.policy, ".sbx-net/settings.json"))
+            if uri[0] == ".":  # a saved log does not say which files were in use
+                self.assertEqual(self.from_log, True)
         place = results["denied"]["locations"][0]["physicalLocation"]
         self.assertEqual(place["artifactLocation"]["uri"], "file://" + self.policy)
         for r in run["results"]:
