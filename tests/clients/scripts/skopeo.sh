@@ -6,7 +6,9 @@
 # capture: yes
 set -eu
 mkdir "$OUT/certs" && cp "$CA" "$OUT/certs/ca.crt"
+echo "{}" >"$OUT/auth.json"
 echo '{"default": [{"type": "insecureAcceptAnything"}]}' >"$OUT/policy.json"
-skopeo --policy "$OUT/policy.json" --tmpdir "$OUT" copy -q --src-cert-dir "$OUT/certs" \
+skopeo --policy "$OUT/policy.json" --tmpdir "$OUT" copy -q \
+	--authfile "$OUT/auth.json" --src-cert-dir "$OUT/certs" \
 	docker://pkg.example/hello:1 "dir:$OUT/image"
 [ "$(sha256sum <"$OUT/image/$IMAGE_LAYER")" = "$IMAGE_LAYER  -" ]
