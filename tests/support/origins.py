@@ -8,6 +8,7 @@ addresses, so an accept record carries the address that the client dialled.
 import argparse
 import base64
 import ctypes
+import fcntl
 import hashlib
 import itertools
 import json
@@ -18,6 +19,7 @@ import socket
 import ssl
 import struct
 import subprocess
+import termios
 import threading
 import time
 
@@ -314,6 +316,10 @@ def serve_raw(sock, cid, port):
     elif port == RESET:
         sock.recv(1)
         sock.sendall(cached_pattern(100000))
+        for _ in range(4000):  # a reset takes back what has not arrived
+            if fcntl.ioctl(sock, termios.TIOCOUTQ, b"\0" * 4) == b"\0" * 4:
+                break
+            time.sleep(0.005)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     elif port == CLOSE:
         return
