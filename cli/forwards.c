@@ -147,7 +147,7 @@ static int check_published(const struct forwards *f, const struct run_options *o
 }
 
 int forwards_build(struct forwards *f, const struct run_options *o, const struct policy *p,
-		   struct error *err)
+		   bool tell, struct error *err)
 {
 	struct walk w = { .f = f, .err = err };
 
@@ -160,7 +160,8 @@ int forwards_build(struct forwards *f, const struct run_options *o, const struct
 		if (add(f, port, &o->forwards[i].target, err) < 0)
 			return -1;
 	}
-	warn_refused(f, o, p);
+	if (tell)
+		warn_refused(f, o, p);
 	policy_each(p, policy_count(p, LIST_ONLY) ? LIST_ONLY : LIST_ALLOW, visit, &w);
 	return w.failed ? -1 : check_published(f, o, err);
 }

@@ -29,10 +29,11 @@ struct forwards {
 
 /**
  * forwards_build() - collect them; --forward wins over an allowed loopback port
+ * @tell: log of those that will be refused: whoever sends options over a socket is not told here
  *
  * Return: 0, or -1 with @err (a port that is taken, inside or by another option, or too many).
  */
 int forwards_build(struct forwards *f, const struct run_options *o, const struct policy *p,
-		   struct error *err);
+		   bool tell, struct error *err);
 
 #endif

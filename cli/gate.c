@@ -135,7 +135,7 @@ struct gate *gate_new(const struct run_options *o, const char *cwd, const struct
 	g->trust = base ? tls_trust_ref(base->trust) : NULL;
 	g->base = base;
 	if (load(g, &g->rules, err) < 0 ||
-	    forwards_build(&g->forwards, o, g->rules.policy, err) < 0 ||
+	    forwards_build(&g->forwards, o, g->rules.policy, base == NULL, err) < 0 ||
 	    wayout_upstream(o, g->rules.layers, &g->trust, base != NULL, &g->upstreams, err) < 0) {
 		gate_free(g);
 		return NULL;

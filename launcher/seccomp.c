@@ -24,13 +24,14 @@
 #include "launcher/seccomp_asm.h"
 
 #define ERRNO(e)	 (SECCOMP_RET_ERRNO | (uint32_t)(e))
-#define SOCK_TYPE_MASK	 0xf	     /* include/linux/net.h: the rest are flags */
-#define SET_ID_BITS	 06000	     /* set-user-id, set-group-id */
-#define MFD_NOEXEC_SEAL_ 0x8U	     /* Linux 6.3 */
-#define TMPFILE_BIT	 020000000U  /* __O_TMPFILE without O_DIRECTORY */
-#define PERSONALITY_GET	 0xffffffffU /* personality(2): only ask */
-#define INIT_PID	 1	     /* our init, in the command's PID namespace */
-#define IOPRIO_WHO_USER_ 3	     /* include/uapi/linux/ioprio.h */
+#define SOCK_TYPE_MASK	 0xf		   /* include/linux/net.h: the rest are flags */
+#define SET_ID_BITS	 06000		   /* set-user-id, set-group-id */
+#define MFD_NOEXEC_SEAL_ 0x8U		   /* Linux 6.3 */
+#define TMPFILE_BIT	 020000000U	   /* __O_TMPFILE without O_DIRECTORY */
+#define PERSONALITY_GET	 0xffffffffU	   /* personality(2): only ask */
+#define INIT_PID	 1		   /* our init, in the command's PID namespace */
+#define F_SETDELEG_	 (F_SETLEASE + 16) /* include/uapi/linux/fcntl.h, Linux 6.19 */
+#define IOPRIO_WHO_USER_ 3		   /* include/uapi/linux/ioprio.h */
 
 /* clone(2) takes these; CLONE_NEWTIME (0x80) lies in its exit signal and is for unshare only. */
 #define CLONE_NEW_ANY                                                                  \
@@ -189,15 +190,20 @@ static void leaf_ioctl(struct seccomp_asm *a, bool no_async)
 	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
 }
 
-static void leaf_fcntl(struct seccomp_asm *a)
+/* A lease on a file that the user owns, readable is enough, holds up whoever opens it outside. */
+static void leaf_fcntl(struct seccomp_asm *a, bool no_async)
 {
 	uint16_t other;
 
 	seccomp_asm_arg(a, 1);
-	other = seccomp_asm_unless_eq(a, F_SETFL);
-	seccomp_asm_arg(a, 2);
-	seccomp_asm_ret_if_any(a, O_ASYNC, ERRNO(EPERM));
-	seccomp_asm_here(a, other);
+	seccomp_asm_ret_if_eq(a, F_SETLEASE, ERRNO(EAGAIN));
+	seccomp_asm_ret_if_eq(a, F_SETDELEG_, ERRNO(EAGAIN));
+	if (no_async) {
+		other = seccomp_asm_unless_eq(a, F_SETFL);
+		seccomp_asm_arg(a, 2);
+		seccomp_asm_ret_if_any(a, O_ASYNC, ERRNO(EPERM));
+		seccomp_asm_here(a, other);
+	}
 	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
 }
 
@@ -364,7 +370,7 @@ static void leaf(struct seccomp_asm *a, enum seccomp_verdict v, const void *cont
 		leaf_priority(a, IOPRIO_WHO_USER_);
 		break;
 	case SECCOMP_V_FCNTL:
-		leaf_fcntl(a);
+		leaf_fcntl(a, o->no_async);
 		break;
 	case SECCOMP_V_ENOSYS:
 	case SECCOMP_V_ALLOW:
@@ -384,8 +390,6 @@ int seccomp_build(const struct seccomp_options *options, struct seccomp_program 
 
 	for (size_t i = 0; i < SECCOMP_NUM_CALLS; i++)
 		verdicts[i] = seccomp_rows[i].verdict;
-	if (options->no_async)
-		verdicts[SECCOMP_CALL_fcntl] = SECCOMP_V_FCNTL;
 	return seccomp_assemble(options->arch, verdicts, leaf, options, out, err);
 }
 
