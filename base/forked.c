@@ -14,20 +14,23 @@ void forked_default_signals(void)
 		(void)sigaction(sig, &sa, NULL); /* two are libc's, and two nobody's */
 }
 
-void forked_fresh_signals(void)
+static void unblock(void)
 {
 	sigset_t none;
 
-	forked_default_signals();
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void forked_fresh_signals(void)
+{
+	forked_default_signals();
+	unblock();
 }
 
 /* What was sent while it was blocked must find the last word about it. */
 int forked_helper(const int *keep, size_t n, const int *ignored, size_t nignored, struct error *err)
 {
-	sigset_t none;
-
 	if (closefds_except(keep, n, err))
 		return -1;
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
@@ -35,7 +38,6 @@ int forked_helper(const int *keep, size_t n, const int *ignored, size_t nignored
 	forked_default_signals();
 	for (size_t i = 0; i < nignored; i++)
 		(void)signal(ignored[i], SIG_IGN);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	unblock();
 	return 0;
 }

@@ -2,7 +2,8 @@
  * jsonout.h - write one JSON object on one line, without a heap
  *
  * Text from strangers (host names, argv) cannot forge a line: every byte outside printable ASCII is
- * escaped. Keys are words of ours and written as they stand. Members come in the order of the calls, so that the order of keys is stable.
+ * escaped. Keys are words of ours and written as they stand. Members come in the order of the calls,
+ * so that the order of keys is stable.
  */
 #ifndef BASE_JSONOUT_H
 #define BASE_JSONOUT_H

@@ -60,8 +60,8 @@ void capture_settle(struct capture *c);
 /**
  * capture_name() - the name that an address inside stands for; see proxy_name_cb
  *
- * The one it was given as an answer, or else, where the address itself is not what a rule allows or
- * denies, one that the hosts file of the machine gives it.
+ * The one it was given as an answer, or else one that the hosts file of the machine gives it: a denied
+ * one, or, where no rule allows or denies the address itself, one that is allowed, or the first.
  */
 bool capture_name(struct capture *c, const struct addr *dialled, uint16_t port,
 		  struct hostname *out);

@@ -277,18 +277,6 @@ void handshake_timeout(struct conn *c)
 		conn_close(c, "idle");
 }
 
-/* A listener on [::] reports IPv4 clients' addresses in their mapped form. */
-static void unmap(struct addr *a)
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-	struct addr v4 = { .family = AF_INET };
-
-	if (a->family != AF_INET6 || memcmp(a->bytes, mapped, sizeof(mapped)) != 0)
-		return;
-	memcpy(v4.bytes, a->bytes + 12, 4);
-	*a = v4;
-}
-
 bool handshake_captured(const struct session *s, int fd, struct target *out)
 {
 	struct sockaddr_storage ss = { 0 };
@@ -299,7 +287,7 @@ bool handshake_captured(const struct session *s, int fd, struct target *out)
 	if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0 ||
 	    !addr_from_sockaddr((struct sockaddr *)&ss, &dialled, &port))
 		return false;
-	unmap(&dialled);
+	dialled = addr_unmapped(&dialled); /* a listener on [::] reports IPv4 in its mapped form */
 	target_from_addr(&dialled, port, out);
 	out->via = VIA_CAPTURE;
 	if (s->cfg.name && s->cfg.name(s->cfg.arg, &dialled, port, &out->host))

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "base/cleanup.h"
+
 #define COLUMNS_MIN 40
 #define COLUMNS_MAX 120 /* longer lines are hard to read */
 #define INDENT	    4
@@ -229,30 +231,22 @@ static void put_duration(struct card *c, const struct keys *k, enum spelling how
 
 static void put_scopes(struct card *c, const struct keys *k, enum spelling how)
 {
+	static const char key[] = { 'o', 'r', 'p', 'f' };
+	static const char *const rest[][ARRAY_SIZE(key)] = {
+		[FULL] = { "nce  this ", "un  this ", "roject  ", "orever  " },
+		[SHORT] = { "nce ", "un ", "roject ", "orever" },
+		[TERSE] = { " ", " ", " ", "" },
+	};
+
 	put(c, k->allow ? YES : NO, k->allow ? "allow" : "deny");
 	if (k->ndigits) {
 		put_duration(c, k, how);
 		return;
 	}
-	if (how == SHORT) {
-		put_key(c, " ", 'o', "nce ");
-		put_key(c, "", 'r', "un ");
-		put_key(c, "", 'p', "roject ");
-		put_key(c, "", 'f', "orever");
-		return;
-	}
-	if (how == TERSE) {
-		put_key(c, " ", 'o', " ");
-		put_key(c, "", 'r', " ");
-		put_key(c, "", 'p', " ");
-		put_key(c, "", 'f', "");
-		return;
-	}
-	put_key(c, " ", 'o', "nce  this ");
-	put_key(c, "", 'r', "un  this ");
-	put_key(c, "", 'p', "roject  ");
-	put_key(c, "", 'f', "orever  ");
-	put(c, DIM, "or 15m 2h 7d");
+	for (size_t i = 0; i < ARRAY_SIZE(rest[how]); i++)
+		put_key(c, i ? "" : " ", key[i], rest[how][i]);
+	if (how == FULL)
+		put(c, DIM, "or 15m 2h 7d");
 }
 
 static void put_input(struct card *c, const struct question *q, uint64_t now, const struct keys *k,
