@@ -49,6 +49,7 @@ class Canary:
 
     def __init__(self, where):
         self.count, self.lock = 0, threading.Lock()
+        self.mark, self.marks = os.urandom(16), threading.Semaphore(0)
         self.unix, self.dgram = os.path.join(where, "stream"), os.path.join(where, "dgram")
         stream = self.listen(socket.AF_UNIX, socket.SOCK_STREAM, self.unix)
         dgram = self.listen(socket.AF_UNIX, socket.SOCK_DGRAM, self.dgram)
@@ -81,8 +82,22 @@ class Canary:
 
     def receive(self, sock):
         while True:
-            sock.recv(64)
-            self.reached()
+            if sock.recv(64) == self.mark:
+                self.marks.release()
+            else:
+                self.reached()
+
+    def settle(self):
+        """Whatever was sent has been counted when what was sent later on the same socket has."""
+        for family, to in ((socket.AF_UNIX, self.dgram), (socket.AF_INET, ("127.0.0.1", self.udp))):
+            with socket.socket(family, socket.SOCK_DGRAM) as s:
+                s.sendto(self.mark, to)
+            if not self.marks.acquire(timeout=10):
+                raise TimeoutError(to)
+        for family, to in ((socket.AF_UNIX, self.unix), (socket.AF_INET, ("127.0.0.1", self.tcp))):
+            with socket.socket(family, socket.SOCK_STREAM) as s:
+                s.connect(to)
+                s.recv(1)  # sent once it is counted
 
     def reached(self):
         with self.lock:
@@ -232,20 +247,8 @@ class World(unittest.TestCase):
         return (p.stdout.strip() or "nothing") + (" " + p.stderr if p.stderr else "")
 
     def settle(self):
-        """Whatever was sent has arrived when something sent later has."""
-        before = self.canary.count
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
-            s.sendto(b"x", self.canary.dgram)
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-            s.sendto(b"x", ("127.0.0.1", self.canary.udp))
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-            s.connect(self.canary.unix)
-            s.recv(1)
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as s:
-            s.connect(("127.0.0.1", self.canary.tcp))
-            s.recv(1)
-        self.own += 4
-        self.wait_for(lambda: self.canary.count >= before + 4)
+        self.canary.settle()
+        self.own += 2
         return self.canary.count - self.own
 
     def wait_for(self, condition):
