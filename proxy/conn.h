@@ -165,15 +165,6 @@ void conn_upstream_end(struct conn *c, bool reset, const char *why);
 /** conn_reply() - send while the client can take it, keep the rest. */
 void conn_reply(struct conn *c, const void *p, size_t n);
 
-/** conn_last_words() - send a final reply and close when the client has it. */
-void conn_last_words(struct conn *c, const void *p, size_t n, const char *why);
-
-/** conn_refuse() - tell the refusal, answer it in the client's protocol and close. */
-void conn_refuse(struct conn *c, const struct decision *d);
-
-/** conn_fail() - the target is allowed and cannot be reached; @error: errno or 0. */
-void conn_fail(struct conn *c, enum code code, int error);
-
 /** conn_tunnel() - both sides are connected: from now on it is bytes only. */
 void conn_tunnel(struct conn *c);
 

@@ -30,6 +30,7 @@
 #include "proxy/chunked.h"
 #include "proxy/http_response.h"
 #include "proxy/http_rewrite.h"
+#include "proxy/lastwords.h"
 #include "proxy/reply.h"
 #include "proxy/route.h"
 #include "proxy/upstream.h"
@@ -227,7 +228,7 @@ static void bad_gateway(struct conn *c, const char *sentence)
 	size_t n = reply_http(502, CODE_CONNECT_FAILED, sentence, c->forward->asked.head, reply);
 
 	c->linger = !c->forward->up_done;
-	conn_last_words(c, reply, n, "bad-response");
+	lastwords_say(c, reply, n, "bad-response");
 }
 
 /* ---- the request's body */
@@ -641,7 +642,7 @@ static void finish(struct conn *c)
 		conn_upstream_end(c, false, "eof");
 		if (c->state == CONN_DEAD)
 			return;
-		conn_last_words(c, "", 0, "eof");
+		lastwords_say(c, "", 0, "eof");
 		return;
 	}
 	if (!f->server_keeps)

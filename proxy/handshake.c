@@ -9,6 +9,7 @@
 #include "policy/refusal.h"
 #include "proxy/forward.h"
 #include "proxy/http.h"
+#include "proxy/lastwords.h"
 #include "proxy/reply.h"
 #include "proxy/route.h"
 #include "proxy/sniff.h"
@@ -47,8 +48,8 @@ static void http_bad(struct conn *c, const struct http_error *err, enum via via)
 	c->linger = true;
 	if (err->code != CODE_OK)
 		text = refusal_format(&c->target, &d, sentence);
-	conn_last_words(c, reply, reply_http(err->status, err->code, text, false, reply),
-			"bad-request");
+	lastwords_say(c, reply, reply_http(err->status, err->code, text, false, reply),
+		      "bad-request");
 }
 
 static void http(struct conn *c)
@@ -77,7 +78,7 @@ static void http(struct conn *c)
 		return;
 	conn_consume(c, c->in.len - r.n);
 	if (req.max_forwards == 0)
-		conn_last_words(c, NO_CONTENT, sizeof(NO_CONTENT) - 1, "eof");
+		lastwords_say(c, NO_CONTENT, sizeof(NO_CONTENT) - 1, "eof");
 	else
 		route_judge(c, &req.target);
 }
@@ -103,7 +104,7 @@ static void socks5_greeting(struct conn *c)
 		tell_bad(c, CODE_OK, VIA_SOCKS5, NULL, "SOCKS5 offers no method that is served");
 		if (c->state == CONN_DEAD)
 			return;
-		conn_last_words(c, method, sizeof(method), "bad-request");
+		lastwords_say(c, method, sizeof(method), "bad-request");
 		return;
 	}
 	conn_reply(c, method, sizeof(method));
@@ -126,7 +127,7 @@ static void socks5(struct conn *c)
 		if (c->state == CONN_DEAD)
 			return;
 		socks5_format_reply(err.rep, reply);
-		conn_last_words(c, reply, sizeof(reply), "bad-request");
+		lastwords_say(c, reply, sizeof(reply), "bad-request");
 		return;
 	case PARSE_OK:
 		break;
@@ -150,7 +151,7 @@ static void socks4(struct conn *c)
 		if (c->state == CONN_DEAD)
 			return;
 		socks4_format_reply(false, reply);
-		conn_last_words(c, reply, sizeof(reply), "bad-request");
+		lastwords_say(c, reply, sizeof(reply), "bad-request");
 		return;
 	case PARSE_OK:
 		break;
@@ -174,7 +175,7 @@ bool handshake_refuses_early(struct conn *c)
 	if (c->state == CONN_DEAD)
 		return true;
 	socks4_format_reply(false, reply);
-	conn_last_words(c, reply, sizeof(reply), "bad-request");
+	lastwords_say(c, reply, sizeof(reply), "bad-request");
 	return true;
 }
 
@@ -270,9 +271,9 @@ void handshake_timeout(struct conn *c)
 	char reply[REPLY_HTTP_MAX];
 
 	if (c->proto == PROTO_HTTP && c->in.len)
-		conn_last_words(c, reply,
-				reply_http(408, CODE_OK, "the request took too long", false, reply),
-				"timeout");
+		lastwords_say(c, reply,
+			      reply_http(408, CODE_OK, "the request took too long", false, reply),
+			      "timeout");
 	else
 		conn_close(c, "idle");
 }

@@ -9,6 +9,7 @@
 #include "dns/resolver.h"
 #include "proxy/dial.h"
 #include "proxy/forward.h"
+#include "proxy/lastwords.h"
 #include "proxy/parent.h"
 #include "proxy/reply.h"
 #include "proxy/socks4.h"
@@ -58,7 +59,7 @@ static void answered(void *arg, const struct decision *d)
 	if (now.verdict == VERDICT_ALLOW)
 		route_dial(c);
 	else
-		conn_refuse(c, &now);
+		lastwords_refuse(c, &now);
 	conn_run(c);
 }
 
@@ -81,7 +82,7 @@ static void ask(struct conn *c)
 		return;
 	c->question = question;
 	if (!question)
-		conn_refuse(c, &unasked);
+		lastwords_refuse(c, &unasked);
 }
 
 /* It leads nowhere: an answer, and the end. */
@@ -91,7 +92,7 @@ static bool is_canary(struct conn *c)
 
 	if (!cfg->canary || c->proto != PROTO_CONNECT || !cfg->canary(cfg->arg, &c->target))
 		return false;
-	conn_last_words(c, REPLY_CONNECTED, strlen(REPLY_CONNECTED), "canary");
+	lastwords_say(c, REPLY_CONNECTED, strlen(REPLY_CONNECTED), "canary");
 	return true;
 }
 
@@ -111,7 +112,7 @@ void route_judge(struct conn *c, const struct target *t)
 	decide(c, &d);
 	switch (d.verdict) {
 	case VERDICT_DENY:
-		conn_refuse(c, &d);
+		lastwords_refuse(c, &d);
 		break;
 	case VERDICT_ASK:
 		ask(c);
@@ -154,11 +155,11 @@ static void no_address(struct conn *c)
 	struct decision d;
 
 	if (c->addr.family == AF_UNSPEC)
-		conn_fail(c, CODE_DNS_FAILED, 0);
+		lastwords_fail(c, CODE_DNS_FAILED, 0);
 	else if (!vet(c, &c->addr, &d))
-		conn_refuse(c, &d);
+		lastwords_refuse(c, &d);
 	else
-		conn_fail(c, CODE_CONNECT_FAILED, 0); /* a reload between two answers */
+		lastwords_fail(c, CODE_CONNECT_FAILED, 0); /* a reload between two answers */
 }
 
 /* ---- the connection stands */
@@ -239,15 +240,15 @@ static void adopt(struct conn *c, int fd, struct tls *tls)
 		tls_free(tls);
 		(void)close(fd);
 		if (d.code == CODE_CONNECT_FAILED)
-			conn_fail(c, CODE_CONNECT_FAILED, 0);
+			lastwords_fail(c, CODE_CONNECT_FAILED, 0);
 		else
-			conn_refuse(c, &d);
+			lastwords_refuse(c, &d);
 		return;
 	}
 	c->addr = peer;
 	if (!side_open(&c->t.side[UPSTREAM], c->session->proxy->base, fd, upstream_cb, c)) {
 		tls_free(tls);
-		conn_fail(c, CODE_CONNECT_FAILED, 0);
+		lastwords_fail(c, CODE_CONNECT_FAILED, 0);
 		return;
 	}
 	c->t.side[UPSTREAM].readable = false; /* most servers speak second; else the event says */
@@ -273,8 +274,8 @@ static void dialled(void *arg, int fd, const struct addr *addr, int error)
 	if (fd >= 0)
 		adopt(c, fd, NULL);
 	else
-		conn_fail(c, error == ETIMEDOUT ? CODE_CONNECT_TIMEOUT : CODE_CONNECT_FAILED,
-			  error);
+		lastwords_fail(c, error == ETIMEDOUT ? CODE_CONNECT_TIMEOUT : CODE_CONNECT_FAILED,
+			       error);
 	conn_run(c);
 }
 
@@ -292,7 +293,7 @@ static void too_many_lookups(struct conn *c)
 {
 	const struct decision d = { .verdict = VERDICT_DENY, .code = CODE_LIMIT, .error = EBUSY };
 
-	conn_refuse(c, &d);
+	lastwords_refuse(c, &d);
 }
 
 static void resolved(void *arg, enum resolver_status status, const struct addr *v, size_t n)
@@ -331,7 +332,7 @@ static void through_parent(void *arg, int fd, struct tls *tls, enum code code, i
 	if (fd >= 0)
 		adopt(c, fd, tls);
 	else
-		conn_fail(c, code, error);
+		lastwords_fail(c, code, error);
 	conn_run(c);
 }
 
@@ -352,7 +353,7 @@ static void dial_parent(struct conn *c, const struct upstream *up)
 	struct decision d;
 
 	if (target_is_literal(&c->target) && !vet(c, &c->target.addr, &d)) {
-		conn_refuse(c, &d);
+		lastwords_refuse(c, &d);
 		return;
 	}
 	c->through = true;
@@ -393,7 +394,7 @@ static void rerouted(struct conn *c)
 {
 	conn_upstream_end(c, false, "eof");
 	if (c->state != CONN_DEAD)
-		conn_fail(c, CODE_CONNECT_FAILED, 0);
+		lastwords_fail(c, CODE_CONNECT_FAILED, 0);
 }
 
 void route_dial(struct conn *c)
@@ -419,5 +420,5 @@ void route_dial(struct conn *c)
 	else if (vet(c, &c->target.addr, &d))
 		add(c, &c->target.addr, 1, false);
 	else
-		conn_refuse(c, &d);
+		lastwords_refuse(c, &d);
 }
