@@ -60,10 +60,10 @@ int report_check(const char *value, struct error *err)
 	return 0;
 }
 
-void report_write(const char *value, const struct tally *t, const char *command, const char *policy,
+void report_write(const char *value, const struct tally *t, const char *command, const char *place,
 		  FILE *out)
 {
-	struct report r = { .command = command, .policy = policy, .sums = *tally_sums(t) };
+	struct report r = { .command = command, .place = place, .sums = *tally_sums(t) };
 	const struct tally_row **row = tally_sorted(t, &r.n);
 
 	r.row = row;
@@ -117,7 +117,7 @@ static int put(int fd, bool append, const char *text, size_t len)
 }
 
 int reports_write(const struct reports *r, const struct tally *t, const char *command,
-		  const char *policy, struct error *err)
+		  const char *place, struct error *err)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		CLEANUP_FREE char *text = NULL;
@@ -126,7 +126,7 @@ int reports_write(const struct reports *r, const struct tally *t, const char *co
 
 		if (!out)
 			return error_set(err, errno, "cannot write a report");
-		report_write(r->v[i], t, command, policy, out);
+		report_write(r->v[i], t, command, place, out);
 		if (fclose(out) != 0 || put(r->fd[i] < 0 ? STDERR_FILENO : r->fd[i],
 					    find(r->v[i])->append, text, len) < 0)
 			return error_set(err, errno, "cannot write the report '%s'", r->v[i]);

@@ -13,12 +13,13 @@
 /**
  * struct report - what the writers read
  * @command: the command of the run as text, printable ASCII; "" if unknown
- * @policy: the settings file in use, where a rule would stand; NULL if unknown
+ * @place: where what no file's rule decided is said to be: the settings file in use, where a rule
+ *         would stand, or the saved log that is read; NULL where there is none
  * @row, @n: in the order of tally_sorted()
  */
 struct report {
 	const char *command;
-	const char *policy;
+	const char *place;
 	const struct tally_row *const *row;
 	size_t n;
 	struct tally_sums sums;
@@ -33,7 +34,7 @@ report_writer report_text, report_markdown, report_json, report_junit, report_sa
 int report_check(const char *value, struct error *err);
 
 /** report_write() - in the format that (valid) @value names. */
-void report_write(const char *value, const struct tally *t, const char *command, const char *policy,
+void report_write(const char *value, const struct tally *t, const char *command, const char *place,
 		  FILE *out);
 
 struct reports;
@@ -52,7 +53,7 @@ void reports_free(struct reports *r);
 
 /** reports_write() - all of them. 0, or -1 with @err. */
 int reports_write(const struct reports *r, const struct tally *t, const char *command,
-		  const char *policy, struct error *err);
+		  const char *place, struct error *err);
 
 /* ---- for the writers */
 

@@ -34,16 +34,18 @@ static void put_uri(const char *path, FILE *out)
 
 /*
  * Code scanning refuses a result without a place. A rule of a file has one; for what no file names
- * it is the settings file in use, where a rule for it would stand; the project's if there is none.
+ * it is the line of a saved log, or the settings file in use, where a rule for it would stand. A
+ * run without any has the project's, which is to be made then.
  */
 static void put_place(const struct report *r, const struct tally_row *row, FILE *out)
 {
-	const char *other = r->policy ? r->policy : LAYERS_PROJECT_FILE;
+	const char *other = r->place ? r->place : LAYERS_PROJECT_FILE;
 	bool in_file = row->file && row->file[0] && row->line;
+	unsigned line = in_file ? row->line : row->at ? row->at : 1;
 
 	(void)fputs(",\"locations\":[{\"physicalLocation\":{\"artifactLocation\":{\"uri\":", out);
 	put_uri(in_file ? row->file : other, out);
-	(void)fprintf(out, "},\"region\":{\"startLine\":%u}}}]", in_file ? row->line : 1);
+	(void)fprintf(out, "},\"region\":{\"startLine\":%u}}}]", line);
 }
 
 /* Two targets at one line are two alerts, and the same ones in the next run: the key is fixed. */

@@ -42,7 +42,7 @@ static int report(const char *format, const char *name)
 		fprintf(stderr, "sbx-net: %s: %ld line%s no JSON object%s\n", name, bad,
 			bad == 1 ? " is" : "s are", bad == 1 ? "" : "s");
 	if (bad >= 0)
-		report_write(format, t, "", NULL, stdout);
+		report_write(format, t, "", name, stdout);
 	tally_free(t);
 	if (bad < 0)
 		return fail(&err);

@@ -84,14 +84,16 @@ static const char *remedy_of(const json_t *line)
 	return text && strncmp(text, "--", 2) == 0 && !text[strspn(text, plain)] ? text : NULL;
 }
 
-static void add(const json_t *line, struct tally *t)
+static void add(const json_t *line, unsigned at, struct tally *t)
 {
 	const struct rule rule = { .text = text_of(line, "rule"),
 				   .file = text_of(line, "origin"),
 				   .line = (unsigned)number_of(line, "line") };
 	struct decision d = { .by = text_of(line, "by"), .rule = rule.text ? &rule : NULL };
-	const struct tally_words words = { text_of(line, "program"), text_of(line, "text"),
-					   remedy_of(line) };
+	const struct tally_words words = { .program = text_of(line, "program"),
+					   .text = text_of(line, "text"),
+					   .remedy = remedy_of(line),
+					   .at = at };
 	struct target target;
 
 	if (!target_of(line, &target))
@@ -113,14 +115,16 @@ long savedaudit_read(FILE *in, const char *name, struct tally *t, struct error *
 	size_t size = 0;
 	ssize_t n;
 	long bad = 0;
+	unsigned at = 0;
 	bool events = false;
 
 	while ((n = getline(&text, &size, in)) > 0) {
 		json_t *line = json_loadb(text, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
 
+		at++;
 		events |= json_is_string(json_object_get(line, "event"));
 		if (json_is_object(line))
-			add(line, t);
+			add(line, at, t);
 		else
 			bad++;
 		json_decref(line);

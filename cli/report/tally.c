@@ -107,6 +107,7 @@ void tally_decision(struct tally *t, const struct target *target, const struct d
 	if (r->count++ > 0)
 		return;
 	r->by = copy_of(d->by);
+	r->at = words->at;
 	put_words(r, d, words);
 	if (d->rule) {
 		r->rule = xstrdup(d->rule->text);

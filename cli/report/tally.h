@@ -20,6 +20,7 @@
  * @target: its @via is that of the first time; an empty host where there was no valid one
  * @allow: the verdict; with a @code other than CODE_OK it was allowed and not reached
  * @rule, @file, @line: the entry that decided, or NULL
+ * @at: the line of a saved log where it was first told; 0 in a run
  * @by: who answered, or NULL
  * @program: the first one that was seen to connect there, or NULL
  * @text: what was said of it; NULL where it was allowed and reached
@@ -36,7 +37,7 @@ struct tally_row {
 	bool allow;
 	enum code code;
 	char *rule, *file;
-	unsigned line;
+	unsigned line, at;
 	char *by, *program;
 	char *text, *remedy;
 	uint64_t count, bytes_up, bytes_down;
@@ -62,9 +63,11 @@ void tally_free(struct tally *t);
  * struct tally_words - what a saved log has, and a decision alone does not
  * @program: for whom, or NULL
  * @text, @remedy: as it was said then; both NULL to say it as the decision is
+ * @at: its line, from 1 on; 0 where there is no log
  */
 struct tally_words {
 	const char *program, *text, *remedy;
+	unsigned at;
 };
 
 /** tally_decision() - a target was judged. */

@@ -124,10 +124,16 @@ class Reports(WorldCase):
         for r in run["results"]:
             self.assertEqual(rules[r["ruleIndex"]], r["ruleId"])
         for r in run["results"]:
-            uri = r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
-            self.assertIn(uri, ("file://" + self.policy, ".sbx-net/settings.json"))
-            if uri[0] == ".":  # a saved log does not say which files were in use
-                self.assertEqual(self.from_log, True)
+            at = r["locations"][0]["physicalLocation"]
+            uri = at["artifactLocation"]["uri"]
+            self.assertTrue(os.path.exists(uri.removeprefix("file://")), uri)
+            if uri == "file://" + self.policy:
+                continue
+            # a saved log does not say which files were in use, and is one itself
+            self.assertEqual((uri, self.from_log), ("file://" + self.path("audit.log"), True))
+            line = json.loads(self.read("audit.log").splitlines()[at["region"]["startLine"] - 1])
+            self.assertEqual((line["event"], line["code"], line["text"]),
+                             ("decision", r["ruleId"], r["message"]["text"]))
         place = results["denied"]["locations"][0]["physicalLocation"]
         self.assertEqual(place["artifactLocation"]["uri"], "file://" + self.policy)
         for r in run["results"]:
