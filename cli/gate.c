@@ -289,25 +289,36 @@ static void add_up(struct tally *t, const struct proxy_event *ev)
 		tally_close(t, ev->target, &ev->addr, ev->bytes_up, ev->bytes_down, time(NULL));
 }
 
+/* Who connected, and what is to be said of a refusal; the latter is said to a person here. */
+static void find_out(struct gate *g, struct proxy_event *ev)
+{
+	const struct who *who = g->whose ? whose_look(g->whose, ev) : NULL;
+
+	if (who) {
+		ev->program = who->chain;
+		ev->pid = (uint64_t)who->pid;
+	}
+	if (ev->decision.code == CODE_OK)
+		return;
+	refusals_note(g->refusals, ev->target, &ev->decision);
+	ev->hint = refusals_hint_of(g->refusals, ev->target, &ev->decision);
+}
+
 /* The proxy and the name server tell of a decision or a close. */
 static void event_cb(void *arg, const struct proxy_event *happened)
 {
-	struct proxy_event with_program UNINITIALIZED;
+	struct proxy_event more UNINITIALIZED;
 	const struct proxy_event *ev = happened;
-	const struct who *who = NULL;
 	struct gate *g = arg;
 
 	if (g->prove.active) {
 		prove_event(&g->prove, ev);
 		return;
 	}
-	if (g->whose && ev->kind == PROXY_EVENT_DECISION)
-		who = whose_look(g->whose, ev);
-	if (who) {
-		with_program = *happened;
-		with_program.program = who->chain;
-		with_program.pid = (uint64_t)who->pid;
-		ev = &with_program;
+	if (ev->kind == PROXY_EVENT_DECISION) {
+		more = *happened;
+		find_out(g, &more);
+		ev = &more;
 	}
 	stats_note(&g->stats, ev);
 	if (g->audit)
@@ -316,8 +327,13 @@ static void event_cb(void *arg, const struct proxy_event *happened)
 		add_up(g->tally, ev);
 	if (log_enabled(LOG_LEVEL_INFO))
 		log_event(ev);
-	if (ev->kind == PROXY_EVENT_DECISION && ev->decision.code != CODE_OK)
-		refusals_note(g->refusals, ev->target, &ev->decision);
+}
+
+static const char *said_hint_cb(void *arg, const struct target *t, const struct decision *d)
+{
+	const struct gate *g = arg;
+
+	return refusals_hint_of(g->refusals, t, d);
 }
 
 /* A wildcard admits a bounded number of names: each look-up tells its zone something. */
@@ -470,6 +486,7 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 		.policy = &g->policy,
 		.own = hostaddrs_set(outside->own),
 		.event = event_cb,
+		.hint = said_hint_cb,
 		.admit = admit_cb,
 		.name = name_cb,
 		.same = same_cb,

@@ -321,3 +321,13 @@ const char *refusal_format(const struct target *t, const struct decision *d, cha
 	}
 	return out;
 }
+
+const char *refusal_told(const struct target *t, const struct decision *d, const char *hint,
+			 char out[REFUSAL_TOLD_MAX])
+{
+	size_t n = strlen(refusal_format(t, d, out));
+
+	if (hint)
+		(void)snprintf(out + n, REFUSAL_TOLD_MAX - n, " (%s)", hint);
+	return out;
+}

@@ -12,7 +12,9 @@
 #include "policy/policy.h"
 #include "policy/target.h"
 
-#define REFUSAL_MAX 1024
+#define REFUSAL_MAX	 1024
+#define REFUSAL_HINT_MAX 512
+#define REFUSAL_TOLD_MAX (REFUSAL_MAX + REFUSAL_HINT_MAX)
 
 /**
  * refusal_format() - "refused HOST:PORT (REASON); allow with: OPTION"
@@ -28,6 +30,16 @@
  * Return: @out.
  */
 const char *refusal_format(const struct target *t, const struct decision *d, char out[REFUSAL_MAX]);
+
+/**
+ * refusal_told() - the sentence as a person is told it: with what may have been overlooked, if anything
+ * @hint: of at most REFUSAL_HINT_MAX bytes, printable ASCII; NULL for none
+ * @out: REFUSAL_TOLD_MAX bytes
+ *
+ * Return: @out.
+ */
+const char *refusal_told(const struct target *t, const struct decision *d, const char *hint,
+			 char out[REFUSAL_TOLD_MAX]);
 
 /**
  * refusal_remedy() - the option that would have allowed it, to be copied; "" if none can

@@ -98,6 +98,8 @@ static void put_words(struct jsonout *j, const struct proxy_event *ev)
 	put_cut(j, "text", refusal_format(ev->target, &ev->decision, text));
 	if (*refusal_remedy(ev->target, &ev->decision, text))
 		put_cut(j, "remedy", text);
+	if (ev->hint)
+		put_cut(j, "hint", ev->hint);
 }
 
 static void put_decision(struct jsonout *j, const struct proxy_event *ev)

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "proxy/proxy.h"
 
-#define AUDIT_LINE_MAX 16384 /* five texts of 512 bytes, escaped sixfold, and the rest */
+#define AUDIT_LINE_MAX 16384 /* texts of 512 bytes: three escaped sixfold, five twofold */
 
 struct event_base;
 struct jsonout;

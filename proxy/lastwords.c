@@ -61,9 +61,18 @@ void lastwords_run(struct conn *c)
 	c->t.way[UPSTREAM].done = true;
 }
 
+/* The sentence, as on standard error. */
+static const char *told(const struct conn *c, const struct decision *d, char out[REFUSAL_TOLD_MAX])
+{
+	const struct session_config *cfg = &c->session->cfg;
+
+	return refusal_told(&c->target, d, cfg->hint ? cfg->hint(cfg->arg, &c->target, d) : NULL,
+			    out);
+}
+
 static void answer(struct conn *c, const struct decision *d, int error)
 {
-	char sentence[REFUSAL_MAX] UNINITIALIZED;
+	char sentence[REFUSAL_TOLD_MAX] UNINITIALIZED;
 	char http[REPLY_HTTP_MAX] UNINITIALIZED;
 	uint8_t socks[SOCKS5_REPLY_SIZE], ssh[REPLY_SSH_MAX] UNINITIALIZED;
 	const char *word = policy_code_name(d->code);
@@ -72,8 +81,7 @@ static void answer(struct conn *c, const struct decision *d, int error)
 	switch ((enum proto)c->proto) {
 	case PROTO_HTTP:
 	case PROTO_CONNECT:
-		refusal_format(&c->target, d, sentence);
-		n = reply_http(reply_http_status(d->code), d->code, sentence,
+		n = reply_http(reply_http_status(d->code), d->code, told(c, d, sentence),
 			       c->proto == PROTO_HTTP && forward_is_head(c->forward), http);
 		c->linger = c->proto == PROTO_HTTP && forward_has_body(c->forward);
 		lastwords_say(c, http, n, word);
@@ -92,7 +100,7 @@ static void answer(struct conn *c, const struct decision *d, int error)
 			break;
 		}
 		/* The one protocol on a port of its own in which a server may say why. */
-		n = reply_ssh(refusal_format(&c->target, d, sentence), ssh);
+		n = reply_ssh(told(c, d, sentence), ssh);
 		c->linger = true; /* its version is on the way */
 		lastwords_say(c, ssh, n, word);
 		break;

@@ -44,6 +44,7 @@ enum proxy_event_kind {
  * @asker, @asker_port: of a name that was looked up by a datagram: where that came from; family
  *                       AF_UNSPEC otherwise
  * @program, @pid: who connected, for whoever passes the event on and knows; NULL and 0
+ * @hint: what may have been overlooked in a refusal, likewise; NULL
  * @reason: one word or two for how it ended (CLOSE): "eof", "reset", "idle", "client-gone", ...
  */
 struct proxy_event {
@@ -60,6 +61,7 @@ struct proxy_event {
 	uint16_t asker_port;
 	const char *program;
 	uint64_t pid;
+	const char *hint;
 	const char *reason;
 };
 
@@ -101,6 +103,8 @@ struct proxy_question {
  *          policy that a decision came from is not used after the callback that reports it
  * @own: this machine's addresses, kept current by the caller, or NULL
  * @event: told of every decision and close; NULL for nobody
+ * @hint: what may have been overlooked in a refusal that @event has just been told of, or NULL: it
+ *        is said with it, and valid until the next event; NULL for nobody who knows
  * @ask: start a question for VERDICT_ASK; it must call @cb(@cb_arg) exactly once later (never
  *       before it returns) unless cancelled; NULL makes ASK a refusal with code "not-listed"
  * @ask_cancel: withdraw the question that @ask returned
@@ -118,6 +122,7 @@ struct session_config {
 	const struct policy *const *policy;
 	const struct addr_set *own;
 	proxy_event_cb *event;
+	const char *(*hint)(void *arg, const struct target *t, const struct decision *d);
 	void *(*ask)(void *arg, const struct proxy_question *q, proxy_ask_cb *cb, void *cb_arg);
 	void (*ask_cancel)(void *arg, void *question);
 	bool (*admit)(void *arg, const struct target *t, const struct decision *d);

@@ -31,7 +31,7 @@ static const char *typed_allow(char *const *word)
 }
 
 static bool is_behind_command(const struct hint_context *c, const struct target *t,
-			      char out[HINT_MAX])
+			      char out[REFUSAL_HINT_MAX])
 {
 	char *const *word = c->options->command;
 
@@ -41,7 +41,7 @@ static bool is_behind_command(const struct hint_context *c, const struct target 
 
 		if (!pattern || !would_allow(pattern, t))
 			continue;
-		(void)snprintf(out, HINT_MAX,
+		(void)snprintf(out, REFUSAL_HINT_MAX,
 			       "the --allow %s behind the command is the command's: options of "
 			       "'run' stand before it",
 			       log_escape(shown, sizeof(shown), pattern, strlen(pattern)));
@@ -50,7 +50,8 @@ static bool is_behind_command(const struct hint_context *c, const struct target 
 	return false;
 }
 
-static bool is_dropped(const struct hint_context *c, const struct target *t, char out[HINT_MAX])
+static bool is_dropped(const struct hint_context *c, const struct target *t,
+		       char out[REFUSAL_HINT_MAX])
 {
 	char shown[WORD_SHOWN];
 	size_t n;
@@ -60,7 +61,7 @@ static bool is_dropped(const struct hint_context *c, const struct target *t, cha
 	for (size_t i = 0; i < n; i++) {
 		if (!would_allow(v[i].text, t))
 			continue;
-		(void)snprintf(out, HINT_MAX,
+		(void)snprintf(out, REFUSAL_HINT_MAX,
 			       "%s:%u allows it, and --no-config drops what that file allows",
 			       log_escape(shown, sizeof(shown), file, strlen(file)), v[i].line);
 		return true;
@@ -69,18 +70,18 @@ static bool is_dropped(const struct hint_context *c, const struct target *t, cha
 }
 
 /* An answer that outlives the run: the next one will refuse it again, and ask nobody. */
-static bool is_remembered(const struct decision *d, char out[HINT_MAX])
+static bool is_remembered(const struct decision *d, char out[REFUSAL_HINT_MAX])
 {
 	if (d->code != CODE_ASKED_NO || !d->rule || !grant_is_saved(d->rule))
 		return false;
-	(void)snprintf(out, HINT_MAX,
+	(void)snprintf(out, REFUSAL_HINT_MAX,
 		       "that is remembered: sbx-net grants revoke '%s' takes it back",
 		       d->rule->text);
 	return true;
 }
 
 bool hint_of(const struct hint_context *c, const struct target *t, const struct decision *d,
-	     char out[HINT_MAX])
+	     char out[REFUSAL_HINT_MAX])
 {
 	if (is_remembered(d, out))
 		return true;
@@ -91,6 +92,7 @@ bool hint_of(const struct hint_context *c, const struct target *t, const struct 
 		return true;
 	if (d->code != CODE_NOT_LISTED || !c->redirected)
 		return false;
-	(void)snprintf(out, HINT_MAX, "not asked: input or output is redirected; --ask tty asks");
+	(void)snprintf(out, REFUSAL_HINT_MAX,
+		       "not asked: input or output is redirected; --ask tty asks");
 	return true;
 }

@@ -9,9 +9,8 @@
 #include "cli/layers.h"
 #include "cli/options.h"
 #include "policy/policy.h"
+#include "policy/refusal.h"
 #include "policy/target.h"
-
-#define HINT_MAX 512
 
 /**
  * struct hint_context - the run
@@ -25,11 +24,11 @@ struct hint_context {
 
 /**
  * hint_of() - a word about this refusal, to stand behind its sentence
- * @out: HINT_MAX bytes; printable ASCII
+ * @out: REFUSAL_HINT_MAX bytes; printable ASCII
  *
  * Return: whether there is one.
  */
 bool hint_of(const struct hint_context *c, const struct target *t, const struct decision *d,
-	     char out[HINT_MAX]);
+	     char out[REFUSAL_HINT_MAX]);
 
 #endif

@@ -7,7 +7,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/xalloc.h"
-#include "cli/report/hint.h"
 #include "policy/refusal.h"
 
 #define SLOTS	    (REFUSALS_MAX * 2)
@@ -20,7 +19,7 @@ struct entry {
 	struct target target;
 	enum code code;
 	uint64_t count;
-	char *text, *remedy;
+	char *text, *remedy, *hint;
 	bool addition; /* the remedy: to what allows the name already */
 	char *said;    /* where there is no valid target */
 };
@@ -67,6 +66,7 @@ void refusals_free(struct refusals *r)
 	for (size_t i = 0; i < r->n; i++) {
 		free(r->v[i].text);
 		free(r->v[i].remedy);
+		free(r->v[i].hint);
 		free(r->v[i].said);
 	}
 	free(r);
@@ -112,20 +112,26 @@ static void say(const char *text)
 	log_raw(line, strlen(line));
 }
 
-/* The sentence, and what may have been overlooked. The caller frees. */
-static char *sentence(const struct refusals *r, const struct target *t, const struct decision *d)
+/* What may have been overlooked, or NULL. The caller frees. */
+static char *look_for_hint(const struct refusals *r, const struct target *t,
+			   const struct decision *d)
 {
-	char text[REFUSAL_MAX], hint[HINT_MAX];
+	char hint[REFUSAL_HINT_MAX];
 
-	(void)refusal_format(t, d, text);
-	if (!r->hint || !r->hint(r->hint_arg, t, d, hint))
-		return xstrdup(text);
-	return xasprintf("%s (%s)", text, hint);
+	return r->hint && r->hint(r->hint_arg, t, d, hint) ? xstrdup(hint) : NULL;
+}
+
+const char *refusals_hint_of(const struct refusals *r, const struct target *t,
+			     const struct decision *d)
+{
+	size_t i = r->slot[find(r, t, d)];
+
+	return i ? r->v[i - 1].hint : NULL;
 }
 
 void refusals_note(struct refusals *r, const struct target *t, const struct decision *d)
 {
-	char text[REFUSAL_MAX];
+	char text[REFUSAL_TOLD_MAX];
 	size_t i = find(r, t, d);
 	const char *told;
 	struct entry *e;
@@ -143,7 +149,8 @@ void refusals_note(struct refusals *r, const struct target *t, const struct deci
 	*e = (struct entry){ .target = *t, .code = d->code, .count = 1 };
 	e->remedy = xstrdup(refusal_remedy(t, d, text));
 	e->addition = refusal_is_addition(t, d);
-	e->text = sentence(r, t, d);
+	e->hint = look_for_hint(r, t, d);
+	e->text = xstrdup(refusal_told(t, d, e->hint, text));
 	e->said = said_of(t, d) ? xstrdup(d->said) : NULL;
 	if ((r->quiet && !r->tell) || r->lines > LINES_MAX)
 		return;

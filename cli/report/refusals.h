@@ -26,11 +26,15 @@ typedef void refusals_tell(void *arg, const char *text);
 /** refusals_set_tell() - have somebody hear the lines, quiet or not; NULL for nobody. */
 void refusals_set_tell(struct refusals *r, refusals_tell *tell, void *arg);
 
-/** typedef refusals_hint - what else there is to say, in @out (HINT_MAX bytes); false for nothing */
+/** typedef refusals_hint - what else to say, in @out (REFUSAL_HINT_MAX bytes); false for nothing */
 typedef bool refusals_hint(void *arg, const struct target *t, const struct decision *d, char *out);
 
-/** refusals_set_hint() - behind the line of a target that is refused for the first time. */
+/** refusals_set_hint() - asked once for each target and reason; behind the line that is printed. */
 void refusals_set_hint(struct refusals *r, refusals_hint *hint, void *arg);
+
+/** refusals_hint_of() - what was said of a target and reason that were noted; NULL for nothing. */
+const char *refusals_hint_of(const struct refusals *r, const struct target *t,
+			     const struct decision *d);
 
 /** refusals_free() - NULL is allowed. */
 void refusals_free(struct refusals *r);

@@ -485,6 +485,30 @@ class Hints(AskCase):
                 self.assertIn("refused good.example:80", done.stderr)
                 self.assertEqual("behind the command" in done.stderr, hinted, done.stderr)
 
+    def test_a_hint_is_said_wherever_the_refusal_is(self):
+        """In the body, to ssh and in the audit log, not on standard error alone."""
+        audit = os.path.join(self.w.home, "hint.log")
+        body = ("curl -s %s; exec 3<>/dev/tcp/127.0.0.1/3128; printf 'CONNECT good.example:80 "
+                "HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' >&3; cat <&3; "
+                "exec 4<>/dev/tcp/192.0.2.7/22; cat <&4; true" % URL)
+        for tail, hinted in ((["-a", "good.example", "-a", "192.0.2.7"], True), ([], False)):
+            done = self.w.run(self.w.sbx_argv(["--audit", audit], ["bash", "-c", body, "sh", *tail]))
+            with open(audit, encoding="ascii") as f:
+                refused = [x for x in map(json.loads, f) if x.get("verdict") == "deny"]
+            os.unlink(audit)
+            with self.subTest(tail):
+                told = [x[len("sbx-net: "):] for x in done.stderr.splitlines()
+                        if x.startswith("sbx-net: refused ")]
+                self.assertEqual(len(told), 2, done.stderr)
+                self.assertEqual(done.stdout.count(told[0] + "\n"), 2, done.stdout)
+                self.assertEqual(done.stdout.count(told[1]), 1, done.stdout)
+                self.assertEqual([x["port"] for x in refused], [80, 80, 22])
+                for x in refused:
+                    line = told[0] if x["port"] == 80 else told[1]
+                    self.assertEqual(x["text"] + (" (%s)" % x["hint"] if hinted else ""), line)
+                    self.assertEqual("hint" in x, hinted)
+                    self.assertEqual("behind the command" in line, hinted)
+
     def test_a_remembered_no_says_how_to_take_it_back(self):
         ask = "exec:" + self.script("no.sh", "echo deny forever")
         done = self.w.sbx_run(["--ask", ask], self.curl("-f", URL))

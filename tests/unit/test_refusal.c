@@ -270,6 +270,22 @@ static void test_format_without_port_or_host(void **state)
 	assert_string_equal(refusal_format(&t, &d, out), "refused h.example:80 (not a valid port)");
 }
 
+static void test_told_has_the_hint_behind_it(void **state)
+{
+	static char longer[5000];
+	struct target t = target("h.example:80");
+	struct decision d = { .code = CODE_NOT_LISTED };
+	char out[REFUSAL_TOLD_MAX], sentence[REFUSAL_MAX];
+
+	(void)state;
+	assert_string_equal(refusal_told(&t, &d, NULL, out), refusal_format(&t, &d, sentence));
+	assert_string_equal(refusal_told(&t, &d, "look there", out),
+			    "refused h.example:80 (not on the allow list); allow with: --allow "
+			    "h.example:80 (look there)");
+	memset(longer, 'x', sizeof(longer) - 1);
+	assert_int_equal(strlen(refusal_told(&t, &d, longer, out)), REFUSAL_TOLD_MAX - 1);
+}
+
 /* H-031: what the author of a list wrote is one line of printable text, whatever it was. */
 static void test_format_escapes_and_bounds(void **state)
 {
@@ -579,6 +595,7 @@ int main(void)
 		cmocka_unit_test(test_format_names_every_option),
 		cmocka_unit_test(test_format_names_who_can_allow),
 		cmocka_unit_test(test_format_without_port_or_host),
+		cmocka_unit_test(test_told_has_the_hint_behind_it),
 		cmocka_unit_test(test_format_escapes_and_bounds),
 		cmocka_unit_test(test_format_longest_host),
 	};
