@@ -391,12 +391,15 @@ struct relay *relay_new(const char *path, struct error *err)
 int relay_listen(struct relay *r, int fd, struct error *err)
 {
 	struct source *s = &r->listener[r->nlisteners];
+	const int one = 1;
 
 	if (r->nlisteners == RELAY_LISTENERS_MAX || fd_set_nonblock(fd) < 0) {
 		(void)close(fd);
 		return error_set(err, 0, "cannot listen on one more socket");
 	}
 	fd_linger(fd, true); /* of all that are accepted, until close_side() ends one well */
+	(void)setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &one,
+			 sizeof(one)); /* of those, too (RFC 6093) */
 	*s = (struct source){ .kind = SOURCE_LISTENER, .fd = fd };
 	r->nlisteners++;
 	watch(r, s, EPOLLIN);

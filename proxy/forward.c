@@ -554,7 +554,7 @@ static void down_ended(struct conn *c, bool clean)
 	f->phase = PHASE_DONE;
 }
 
-/* A long body of known length need not be looked at. Return: as recv(). */
+/* A long body of known length need not be looked at. Return: as recv(), or 0 if that is to say. */
 static ssize_t down_splice(struct conn *c)
 {
 	struct forward *f = c->forward;
@@ -570,10 +570,11 @@ static ssize_t down_splice(struct conn *c)
 		f->down_left -= (size_t)n;
 		if (f->down_left == 0)
 			f->phase = PHASE_DONE;
-	} else {
+	} else if (n < 0 && errno != EAGAIN) {
 		read_nothing(from, n);
+		return n;
 	}
-	return n;
+	return n > 0 ? n : 0;
 }
 
 static bool is_long(const struct forward *f)
@@ -587,19 +588,20 @@ static bool down_body(struct conn *c)
 	struct forward *f = c->forward;
 	struct way *w = &c->t.way[UPSTREAM];
 	struct side *from = &c->t.side[UPSTREAM];
-	ssize_t n;
+	ssize_t n = -1;
 
 	if (f->raw_len) {
 		down_bytes(c);
 		return true;
 	}
-	if (!from->readable)
-		n = -1;
-	else if (is_long(f) && !from->tls &&
-		 (w->pipe.rd >= 0 || pipepool_get(&c->session->proxy->pool, &w->pipe)))
-		n = down_splice(c);
-	else
-		n = raw_fill(f, from);
+	if (from->readable) {
+		n = 0;
+		if (is_long(f) && !from->tls &&
+		    (w->pipe.rd >= 0 || pipepool_get(&c->session->proxy->pool, &w->pipe)))
+			n = down_splice(c);
+		if (n == 0)
+			n = raw_fill(f, from);
+	}
 	if (has_ended(from, n))
 		down_ended(c, n == 0);
 	return n > 0;

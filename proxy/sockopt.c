@@ -15,11 +15,13 @@ static void set(int fd, int level, int name, int value)
 /*
  * TCP_USER_TIMEOUT ends a connection whose data is not acknowledged, but also one whose peer keeps
  * its window shut: a stopped reader. It is therefore long; keepalive finds a vanished peer of an
- * idle connection. The kernel resets what is open when we are killed: side_close() says when not.
+ * idle connection. A byte that was sent as urgent data is one of the stream (RFC 6093): out of band it
+ * would be dropped. The kernel resets what is open when we are killed: side_close() says when not.
  */
 void sockopt_stream(int fd)
 {
 	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set(fd, SOL_SOCKET, SO_OOBINLINE, 1);
 	set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 	set(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
 	set(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S);

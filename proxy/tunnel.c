@@ -3,7 +3,9 @@
  *
  * Bytes go from socket to socket by splice(2) through a pipe that is borrowed while it holds
  * something. A small amount is cheaper copied, so each way begins with recv() into a buffer that
- * all tunnels share and turns to splice() when that buffer was filled.
+ * all tunnels share and turns to splice() when that buffer was filled. splice() does not go past a
+ * byte that the sender has marked as urgent: it takes it for the end of what has come, or for the
+ * end if there is one behind it (tcp_read_sock() of Linux). So only what recv() says counts as either.
  *
  * The sockets' events are edge-triggered: one epoll_ctl() a socket in its life, or three when its
  * send buffer was full once. So each way is moved until the sender has nothing (EAGAIN), the
@@ -399,14 +401,21 @@ ssize_t way_fill(struct way *w, struct side *from, size_t max)
 	return n;
 }
 
-static size_t fill(struct way *w, struct side *from)
+/* Return: as copy(). An end, or that there is nothing, counts only if recv() says so, too. */
+static size_t fill(struct way *w, struct side *from, struct side *to, uint8_t *scratch)
 {
 	ssize_t n = way_fill(w, from, SIZE_MAX);
 
 	if (n > 0)
 		return (size_t)n;
-	read_stopped(w, from, n);
-	return 0;
+	if (n < 0 &&
+	    errno != EAGAIN) { /* the socket has told its error, and will not tell it again */
+		read_stopped(w, from, n);
+		return 0;
+	}
+	n = (ssize_t)copy(w, from, to, scratch);
+	w->bulk = true;
+	return (size_t)n;
 }
 
 /* Return: true if the turn was used up. */
@@ -423,7 +432,7 @@ static bool move(struct tunnel *t, unsigned i, struct pipepool *pool, uint8_t *s
 	while (way_flush(w, to) && from->readable && !w->eof && !to->broken &&
 	       moved < TUNNEL_TURN) {
 		if (w->bulk && plain && (w->pipe.rd >= 0 || pipepool_get(pool, &w->pipe)))
-			moved += fill(w, from);
+			moved += fill(w, from, to, scratch);
 		else
 			moved += copy(w, from, to, scratch);
 	}

@@ -165,7 +165,7 @@ void way_send(struct way *w, struct side *to, const void *p, size_t n);
 /**
  * way_fill() - nothing is pending: take at most @max bytes from @from into the way's pipe
  *
- * Return: as splice(2): 0 at the end, -1 with errno (EAGAIN: @from has nothing).
+ * Return: as splice(2); 0 (the end) and EAGAIN (there is nothing) may be wrong: ask side_recv() then.
  */
 ssize_t way_fill(struct way *w, struct side *from, size_t max);
 

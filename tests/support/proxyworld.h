@@ -517,12 +517,13 @@ static inline uint64_t pattern_hash(uint64_t n)
 	return h;
 }
 
-static inline bool send_pattern(int fd, uint64_t n)
+/* The bytes of the pattern from @off up to @end. */
+static inline bool send_pattern_part(int fd, uint64_t off, uint64_t end)
 {
 	uint8_t buf[8192];
 
-	for (uint64_t off = 0; off < n;) {
-		size_t k = n - off < sizeof(buf) ? (size_t)(n - off) : sizeof(buf);
+	while (off < end) {
+		size_t k = end - off < sizeof(buf) ? (size_t)(end - off) : sizeof(buf);
 
 		for (size_t i = 0; i < k; i++)
 			buf[i] = pattern_byte(off + i);
@@ -531,6 +532,20 @@ static inline bool send_pattern(int fd, uint64_t n)
 		off += k;
 	}
 	return true;
+}
+
+static inline bool send_pattern(int fd, uint64_t n)
+{
+	return send_pattern_part(fd, 0, n);
+}
+
+/* The byte at @mark goes as urgent data. */
+static inline bool send_pattern_marked(int fd, uint64_t n, uint64_t mark)
+{
+	const uint8_t byte = pattern_byte(mark);
+
+	return send_pattern_part(fd, 0, mark) && send(fd, &byte, 1, MSG_OOB | MSG_NOSIGNAL) == 1 &&
+	       send_pattern_part(fd, mark + 1, n);
 }
 
 /* ---- clients */

@@ -127,6 +127,23 @@ static void gone(void)
 	assert_int_equal(relay_connections(relay), 0);
 }
 
+static void test_turn_loses_no_urgent_byte(void **state)
+{
+	char buf[16];
+	int client, server;
+
+	(void)state;
+	pair(&client, &server);
+	assert_int_equal(send(client, "pin", 3, MSG_OOB), 3);
+	assert_int_equal(send(client, "g", 1, 0), 1);
+	assert_int_equal(shutdown(client, SHUT_WR), 0);
+	assert_int_equal(read_all(server, buf, sizeof(buf)), 4);
+	assert_memory_equal(buf, "ping", 4);
+	(void)close(server);
+	(void)close(client);
+	gone();
+}
+
 static void test_turn_keeps_half_closes(void **state)
 {
 	char buf[16];
@@ -335,6 +352,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		T(test_turn_loses_no_urgent_byte),
 		T(test_turn_keeps_half_closes),
 		T(test_turn_half_close_of_the_proxy),
 		T(test_turn_delivers_every_byte_up),

@@ -46,6 +46,7 @@ static void test_stream_sets_what_limits_say(void **state)
 		sockopt_stream(fd);
 		assert_int_equal(get(fd, IPPROTO_TCP, TCP_NODELAY), 1);
 		assert_int_equal(get(fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+		assert_int_equal(get(fd, SOL_SOCKET, SO_OOBINLINE), 1);
 		assert_int_equal(get(fd, IPPROTO_TCP, TCP_KEEPIDLE), KEEPALIVE_IDLE_S);
 		assert_int_equal(get(fd, IPPROTO_TCP, TCP_KEEPINTVL), KEEPALIVE_INTERVAL_S);
 		assert_int_equal(get(fd, IPPROTO_TCP, TCP_KEEPCNT), KEEPALIVE_COUNT);

@@ -202,6 +202,63 @@ static void test_tail_arrives_when_the_server_closes_at_once(void **state)
 	origin_stop(o);
 }
 
+/** struct marked - a server that sends urgent data: whether it waits for a byte before it closes */
+struct marked {
+	bool waits;
+};
+
+static void serve_marked(int fd, void *arg)
+{
+	const struct marked *m = arg;
+	char byte;
+
+	(void)recv(fd, &byte, 1, 0);
+	(void)send_pattern_marked(fd, TAIL_SIZE, TAIL_SIZE / 2);
+	if (m->waits)
+		(void)recv(fd, &byte, 1, 0);
+	close(fd);
+}
+
+static void expect_pattern(int fd, uint64_t n, uint64_t hash)
+{
+	static uint8_t buf[TAIL_SIZE];
+
+	assert_true(n <= sizeof(buf) && recv_all(fd, buf, (size_t)n));
+	assert_true(fnv(FNV_START, buf, (size_t)n) == hash);
+}
+
+/*
+ * splice() stops before a byte that was sent as urgent data, and then says that there is nothing, or
+ * that the end has come. The first ones are bare: a client that reads in line gets that byte, too.
+ */
+static void test_urgent_data_ends_nothing(void **state)
+{
+	uint64_t expect = pattern_hash(TAIL_SIZE), hash;
+	struct world *w = *state;
+	int on = 1;
+	bool clean;
+
+	for (int i = 0; i < 24; i++) {
+		struct marked m = { .waits = i % 2 };
+		struct origin *o = origin_start(serve_marked, &m);
+		int fd;
+
+		world_allow_port(w, "127.0.0.1", o->port);
+		fd = i < 4 ? dial_port(o->port) : open_tunnel(w, IN_CONNECT, o->port);
+		assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)), 0);
+		assert_true(send_all(fd, "x", 1));
+		(void)usleep((useconds_t)i *
+			     1000); /* what is on the way fills the buffers, or not */
+		expect_pattern(fd, TAIL_SIZE, expect);
+		if (m.waits)
+			assert_true(send_all(fd, "x", 1));
+		assert_int_equal(drain(fd, &hash, &clean), 0);
+		assert_true(clean);
+		close(fd);
+		origin_stop(o);
+	}
+}
+
 /* Until the other end's kernel has everything: a reset throws the rest away. */
 static void wait_until_sent(int fd)
 {
@@ -620,6 +677,7 @@ int main(void)
 		cmocka_unit_test(test_local_side_never_ends_before_its_bytes),
 		cmocka_unit_test(test_local_side_ends_as_it_is_told),
 		T(test_tail_arrives_when_the_server_closes_at_once),
+		T(test_urgent_data_ends_nothing),
 		T(test_tail_arrives_although_the_client_still_sends),
 		T(test_reset_of_the_server_is_a_reset_for_the_client),
 		T(test_reset_of_the_client_is_a_reset_for_the_server),
