@@ -31,7 +31,18 @@
 
 #define CHUNK 4096 /* the size of a terminal's buffer in the kernel */
 
-#define LOWER_MS 250 /* long enough for a program to see that the window is another */
+/*
+ * Long enough for a program to see that the window is another. One that writes has seen it, as a
+ * rule, and one that does not write on a busy machine may not have been running.
+ */
+#define LOWER_MS     250
+#define LOWER_MAX_MS 2000
+
+/* @since: when the window was made lower, 0 if it is as high as it should; @drawn: written to since */
+struct lower {
+	uint64_t since;
+	bool drawn;
+};
 
 /* What the relay is told by signals: SIGWINCH, SIGUSR1, SIGUSR2. */
 static volatile sig_atomic_t resized = 1, interrupted, covered;
@@ -122,40 +133,49 @@ static bool make_lower(int master)
 	return ioctl(master, TIOCSWINSZ, &size) == 0;
 }
 
-/* What we were told of. @lower: when the true height is due again; 0 if it is there. */
-static void obey(int master, uint64_t *lower)
+/* How long it stays lower from now on; -1 if it is not. */
+static int left(const struct lower *l)
+{
+	uint64_t due = l->since + (l->drawn ? LOWER_MS : LOWER_MAX_MS), now = now_ms();
+
+	if (!l->since)
+		return -1;
+	return due > now ? (int)(due - now) : 0;
+}
+
+/* What we were told of. */
+static void obey(int master, struct lower *l)
 {
 	if (interrupted) {
 		interrupted = 0;
 		type_interrupt(master);
 	}
-	if (resized || (*lower && now_ms() >= *lower)) {
+	if (resized || left(l) == 0) {
 		resized = 0;
-		*lower = 0;
+		l->since = 0;
 		copy_size(STDIN_FILENO, master);
 	}
 	if (covered) {
 		covered = 0;
-		*lower = make_lower(master) ? now_ms() + LOWER_MS : 0;
+		*l = (struct lower){ .since = make_lower(master) ? now_ms() : 0 };
 	}
 }
 
 /* Signals come in here only, so that none comes between a look at what it says and the wait. */
-static int wait_for(struct pollfd *p, nfds_t n, uint64_t lower)
+static int wait_for(struct pollfd *p, nfds_t n, int ms)
 {
-	uint64_t now = now_ms(), left = lower > now ? lower - now : 0;
-	const struct timespec limit = { .tv_sec = (time_t)(left / 1000),
-					.tv_nsec = (long)(left % 1000) * 1000000 };
+	const struct timespec limit = { .tv_sec = ms / 1000,
+					.tv_nsec = (long)(ms % 1000) * 1000000 };
 	sigset_t none;
 
 	(void)sigemptyset(&none);
-	return ppoll(p, n, lower ? &limit : NULL, &none);
+	return ppoll(p, n, ms < 0 ? NULL : &limit, &none);
 }
 
 static void relay_loop(int master, volatile bool *open)
 {
 	struct column line = { .open = false };
-	uint64_t lower = 0;
+	struct lower lower = { .since = 0 };
 	struct pollfd p[] = {
 		{ .fd = master, .events = POLLIN },
 		{ .fd = STDIN_FILENO, .events = POLLIN },
@@ -163,13 +183,14 @@ static void relay_loop(int master, volatile bool *open)
 
 	for (;;) {
 		obey(master, &lower);
-		if (wait_for(p, ARRAY_SIZE(p), lower) <= 0)
+		if (wait_for(p, ARRAY_SIZE(p), left(&lower)) <= 0)
 			continue;
 		if (p[1].revents && !copy(STDIN_FILENO, master, NULL, NULL))
 			p[1].fd = -1;
 		/* What was written before the hang-up is read first; then read(2) says EIO. */
 		if (p[0].revents && !copy(master, STDOUT_FILENO, &line, open))
 			return;
+		lower.drawn |= p[0].revents != 0;
 	}
 }
 

@@ -25,11 +25,9 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/ask/asking.h"
-#include "cli/ask/card.h"
+#include "cli/ask/cardview.h"
 #include "cli/commands.h"
 #include "cli/ask/control.h"
-#include "cli/ask/keyguard.h"
-#include "cli/ask/keys.h"
 #include "launcher/launcher.h"
 #include "policy/question.h"
 
@@ -60,13 +58,11 @@ struct approvals {
 	size_t nruns;
 	struct open open[QUESTIONS_MAX];
 	size_t nopen;
-	struct keyguard guard;
-	struct keys keys;
-	unsigned lines;
+	struct cardview view;
 	struct termios saved;
 };
 
-static volatile sig_atomic_t ended, resized;
+static volatile sig_atomic_t ended, resized, stopped;
 
 static void on_end(int sig)
 {
@@ -77,6 +73,12 @@ static void on_winch(int sig)
 {
 	(void)sig;
 	resized = 1;
+}
+
+static void on_stop(int sig)
+{
+	(void)sig;
+	stopped = 1;
 }
 
 /* ---- the screen */
@@ -94,33 +96,10 @@ static void raw_mode(struct approvals *a, bool on)
 	a->raw = on;
 }
 
-static void erase(struct approvals *a)
-{
-	struct card_style style = card_style(STDOUT_FILENO);
-
-	if (a->lines > 1 && style.colour)
-		printf("\r\033[%uA\033[J", a->lines - 1);
-	else if (a->lines)
-		printf("\r\n");
-	a->lines = 0;
-}
-
 static void draw(struct approvals *a, bool fresh)
 {
-	struct card_style style = card_style(STDOUT_FILENO);
-	char text[CARD_MAX];
-
-	if (!a->tty || a->nopen == 0)
-		return;
-	erase(a);
-	a->lines = card_format(&a->open[0].q, &style, a->nopen - 1, text);
-	(void)fputs(text, stdout);
-	(void)fflush(stdout);
-	if (fresh) /* what was typed for something else is no answer */
-		(void)tcflush(STDIN_FILENO, TCIFLUSH);
-	card_input(&a->open[0].q, &style, asking_now(), &a->keys, text);
-	(void)fputs(text, stdout);
-	(void)fflush(stdout);
+	if (a->tty && a->nopen)
+		cardview_draw(&a->view, &a->open[0].q, a->nopen - 1, fresh);
 }
 
 /* A line above the card. */
@@ -128,11 +107,11 @@ static void __attribute__((format(printf, 2, 3))) say(struct approvals *a, const
 {
 	va_list ap;
 
-	erase(a);
+	cardview_erase(&a->view);
 	va_start(ap, fmt);
 	(void)vprintf(fmt, ap);
 	va_end(ap);
-	(void)fputs("\r\n", stdout);
+	(void)fputs(a->tty ? "\r\n" : "\n", stdout);
 	(void)fflush(stdout);
 }
 
@@ -143,7 +122,9 @@ static void remove_open(struct approvals *a, size_t i)
 	memmove(&a->open[i], &a->open[i + 1], (a->nopen - i - 1) * sizeof(a->open[0]));
 	a->nopen--;
 	if (i == 0)
-		a->keys = (struct keys){ .verdict = false };
+		a->view.keys = (struct keys){ .verdict = false };
+	if (a->nopen == 0)
+		a->view.deaf = false; /* 'q' always counts then */
 }
 
 static size_t find_open(const struct approvals *a, const struct run *r, uint64_t id)
@@ -317,40 +298,42 @@ static void answer(struct approvals *a, const struct prompt_answer *answer)
 		       "\"wide\":%s,\"by\":\"approvals\"}\n",
 		       (unsigned long long)o->q.id, answer->allow ? "allow" : "deny", scope,
 		       answer->widen ? "true" : "false");
-	a->keys = (struct keys){ .verdict = false };
+	a->view.keys = (struct keys){ .verdict = false };
 	(void)fd_write_all(o->run->fd, line, strlen(line));
 }
 
 static void typed(struct approvals *a)
 {
+	const struct question *q = a->nopen ? &a->open[0].q : NULL;
 	struct prompt_answer out = { .allow = false };
-	char buf[64], keys[KEYGUARD_BURST_MAX];
+	char buf[64];
 	ssize_t n = read(STDIN_FILENO, buf, sizeof(buf));
-	size_t count;
 
 	if (n == 0)
 		ended = SIGHUP;
 	if (n <= 0)
 		return;
-	count = keyguard_read(&a->guard, buf, (size_t)n, keyguard_now(), keys);
-	if (count == 0)
-		a->keys = (struct keys){ .verdict = false }; /* half an answer is none */
-	for (size_t i = 0; i < count; i++) {
-		if (keys[i] == 'q') {
-			ended = SIGINT;
-			return;
-		}
-		if (a->nopen == 0)
-			continue;
-		if (keys_feed(&a->keys, keys[i], a->open[0].q.wide[0], &out) == KEYS_DONE) {
-			answer(a, &out);
-			return;
-		}
-		draw(a, false);
+	switch (cardview_keys(&a->view, q, q ? a->nopen - 1 : 0, buf, (size_t)n, &out)) {
+	case CARDVIEW_NOTHING:
+		break;
+	case CARDVIEW_QUIT:
+		ended = SIGINT;
+		break;
+	case CARDVIEW_ANSWER:
+		answer(a, &out);
+		break;
 	}
 }
 
 /* ---- the loop */
+
+/* Until something happens, the next look at the directory, or the time when keys count. */
+static int patience(const struct approvals *a)
+{
+	int quiet = cardview_wait(&a->view);
+
+	return quiet >= 0 && quiet < RESCAN_MS ? quiet : RESCAN_MS;
+}
 
 static void turn(struct approvals *a)
 {
@@ -363,7 +346,7 @@ static void turn(struct approvals *a)
 		p[i] = (struct pollfd){ .fd = of[i]->fd, .events = POLLIN };
 	}
 	p[n] = (struct pollfd){ .fd = a->tty ? STDIN_FILENO : -1, .events = POLLIN };
-	if (poll(p, n + 1, RESCAN_MS) < 0)
+	if (poll(p, n + 1, patience(a)) < 0)
 		return;
 	for (size_t i = 0; i < n; i++) {
 		size_t k = 0;
@@ -376,6 +359,30 @@ static void turn(struct approvals *a)
 	}
 	if (p[n].revents)
 		typed(a);
+	else if (a->nopen)
+		cardview_listen(&a->view, &a->open[0].q);
+}
+
+/* Ctrl-Z: whoever gets the terminal meanwhile gets it as it was; what was typed there is no answer. */
+static void stop(struct approvals *a)
+{
+	cardview_erase(&a->view);
+	raw_mode(a, false);
+	(void)raise(SIGSTOP);
+	stopped = 0;
+	raw_mode(a, true);
+	draw(a, true);
+}
+
+static void obey_signals(struct approvals *a)
+{
+	if (stopped)
+		stop(a);
+	if (resized && a->view.lines) {
+		cardview_clear(&a->view);
+		draw(a, false);
+	}
+	resized = 0;
 }
 
 static int loop(struct approvals *a)
@@ -391,12 +398,9 @@ static int loop(struct approvals *a)
 			say(a, "%zu run%s; q ends this", a->nruns, a->nruns == 1 ? "" : "s");
 		found = true;
 		turn(a);
-		if (resized && a->lines) {
-			printf("\033[H\033[J");
-			a->lines = 0;
-		}
-		resized = 0;
-		draw(a, false);
+		obey_signals(a);
+		if (a->nopen)
+			cardview_tick(&a->view, &a->open[0].q);
 	}
 	if (!found)
 		fprintf(stderr, "sbx-net: no run asks anything%s\n",
@@ -415,6 +419,8 @@ static void start(struct approvals *a)
 		(void)sigaction(ends[i], &sa, NULL);
 	sa.sa_handler = on_winch;
 	(void)sigaction(SIGWINCH, &sa, NULL);
+	sa.sa_handler = on_stop;
+	(void)sigaction(SIGTSTP, &sa, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	raw_mode(a, true);
@@ -433,8 +439,9 @@ static int approvals(const struct run_options *o)
 	a->follow = o->follow;
 	a->session = o->asking_run;
 	start(a);
+	a->view = (struct cardview){ .in = STDIN_FILENO, .out = STDOUT_FILENO };
 	status = loop(a);
-	erase(a);
+	cardview_erase(&a->view);
 	raw_mode(a, false);
 	while (a->nruns)
 		part(a, 0);

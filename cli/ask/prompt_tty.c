@@ -7,10 +7,9 @@
  *   idle -> (suspend whoever relays, keep the modes, read single keys) -> shown
  *        -> answer, time-out or withdrawal -> the next one, or (modes back, resume) -> idle
  *
- * Whoever is typing when a question comes up has not read it. So keys count ("armed") only when none
- * has been typed for ARM_MS since the card stood; those before are thrown away, and the last line
- * shows no keys meanwhile. The interrupt key is the command's: the card goes, the key is passed on to
- * the command's terminal, and if the question is still there a second later, so is the card.
+ * The card itself, and which keys count, is cardview.c's. The interrupt key is the command's: the card
+ * goes, the key is passed on to the command's terminal, and if the question is still there a second
+ * later, so is the card.
  *
  * The line where one types is drawn anew every second. With a relay the screen is ours meanwhile;
  * without one the command may write at any moment: then the card is not erased but drawn again below,
@@ -27,7 +26,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -35,25 +33,14 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/ask/asking.h"
-#include "cli/ask/card.h"
-#include "cli/ask/keyguard.h"
-#include "cli/ask/keys.h"
+#include "cli/ask/cardview.h"
 
 #define TICK_S 1
-#define ARM_MS 700 /* longer than the pauses within words */
-
-/*
- * Whatever the command left: no colours, the usual letters, no insertion, the cursor visible; and no
- * region in which the card would scroll by itself (which homes the cursor, so that is kept).
- */
-#define RESET "\033[0m\033(B\017\033[4l\033[?25h\0337\033[?69l\033[r\0338"
 
 /**
  * struct prompt_tty
  * @question: on the screen or waiting for the foreground; NULL when idle
  * @owned: the modes are ours, @saved is what they were
- * @lines: of the card on the screen
- * @armed: keys count
  */
 struct prompt_tty {
 	struct asking *asking;
@@ -62,10 +49,7 @@ struct prompt_tty {
 	const struct question *question;
 	bool owned;
 	struct termios saved;
-	struct keyguard guard;
-	struct keys keys;
-	unsigned lines;
-	bool armed;
+	struct cardview view;
 	struct event key, tick, resize, arm;
 };
 
@@ -95,103 +79,36 @@ bool prompt_tty_possible(void)
 	return fd >= 0 && in_foreground(fd);
 }
 
-/* A terminal that takes nothing just now (Ctrl-S) must not hold up the proxy. */
-static void put(const struct prompt_tty *t, const char *text)
-{
-	size_t n = strlen(text);
-
-	while (n) {
-		ssize_t w = write(t->fd, text, n);
-
-		if (w <= 0)
-			return;
-		text += w;
-		n -= (size_t)w;
-	}
-}
-
 /* Only where nobody else writes is the card still where it was drawn. */
 static bool is_alone(const struct prompt_tty *t)
 {
-	return t->terminal.suspend;
+	return !t->view.shared;
 }
 
-static void erase(struct prompt_tty *t, const struct card_style *style)
+/* Keys are to count when none has been typed for long enough. */
+static void arm(struct prompt_tty *t)
 {
-	char move[32];
+	int ms = cardview_wait(&t->view);
+	const struct timeval wait = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 + 1000 };
 
-	if (t->lines && style->colour && is_alone(t)) {
-		(void)snprintf(move, sizeof(move), "\r\033[%uA\033[J", t->lines - 1);
-		put(t, t->lines > 1 ? move : "\r\033[J");
-	} else if (t->lines) {
-		put(t, "\r\n");
-	}
-	t->lines = 0;
+	if (ms >= 0)
+		(void)event_add(&t->arm, &wait);
 }
 
-/* From now on a while without keys, before any counts. */
-static void disarm(struct prompt_tty *t)
-{
-	const struct timeval quiet = { .tv_usec = ARM_MS * 1000 };
-
-	t->armed = false;
-	t->keys = (struct keys){ .verdict = false };
-	(void)event_add(&t->arm, &quiet);
-}
-
-static void put_input(const struct prompt_tty *t, const struct card_style *style)
-{
-	char text[CARD_MAX];
-
-	if (t->armed)
-		card_input(t->question, style, asking_now(), &t->keys, text);
-	else
-		card_wait(t->question, style, asking_now(), text);
-	put(t, text);
-}
-
-/*
- * What the command has on the screen where the card comes could be read as part of it, so all of that
- * goes. @fresh: what was typed until now was meant for something else, and goes too.
- */
+/* @fresh: what was typed until now was meant for something else, and goes. */
 static void draw(struct prompt_tty *t, bool fresh)
 {
-	const struct card_style style = card_style(t->fd);
-	char text[CARD_MAX];
-	bool first = t->lines == 0;
-
-	erase(t, &style);
-	if (style.colour && (first || !is_alone(t)))
-		put(t, RESET);
-	if (first)
-		put(t, "\r\n");
-	if (style.colour)
-		put(t, "\033[J");
-	t->lines = card_format(t->question, &style, asking_open_count(t->asking) - 1, text);
-	put(t, text);
-	if (fresh) {
-		(void)tcflush(t->fd, TCIFLUSH);
-		disarm(t);
-	}
-	put_input(t, &style);
-}
-
-/* A key was typed, or a second is over: the last line is enough. */
-static void draw_input(struct prompt_tty *t)
-{
-	const struct card_style style = card_style(t->fd);
-
-	put(t, style.colour ? "\033[0m\r\033[K" : "\r\n");
-	put_input(t, &style);
+	cardview_draw(&t->view, t->question, asking_open_count(t->asking) - 1, fresh);
+	if (fresh)
+		arm(t);
 }
 
 /* A line of the log takes the card's place, and the card stands beneath it. */
 static void before_line(void *arg)
 {
 	struct prompt_tty *t = arg;
-	const struct card_style style = card_style(t->fd);
 
-	erase(t, &style);
+	cardview_erase(&t->view);
 }
 
 static void after_line(void *arg)
@@ -255,24 +172,22 @@ static void begin(struct prompt_tty *t, const struct question *q)
 	const struct timeval second = { .tv_sec = TICK_S };
 
 	t->question = q;
-	t->keys = (struct keys){ .verdict = false };
-	t->lines = 0;
+	t->view.keys = (struct keys){ .verdict = false };
+	t->view.lines = 0;
 	(void)event_add(&t->tick, &second);
 	show(t);
 }
 
 static void end(struct prompt_tty *t, const char *text)
 {
-	const struct card_style style = card_style(t->fd);
-
 	t->question = NULL;
 	(void)event_del(&t->tick);
 	if (!t->owned)
 		return;
-	erase(t, &style);
-	put(t, "sbx-net: ");
-	put(t, text);
-	put(t, "\r\n");
+	cardview_erase(&t->view);
+	cardview_put(&t->view, "sbx-net: ");
+	cardview_put(&t->view, text);
+	cardview_put(&t->view, "\r\n");
 }
 
 static void tty_open(void *self, const struct question *q)
@@ -314,8 +229,8 @@ static void tty_pause(void *self)
 	struct prompt_tty *t = self;
 
 	if (t->owned)
-		put(t, "\r\n");
-	t->lines = 0;
+		cardview_put(&t->view, "\r\n");
+	t->view.lines = 0;
 	give_modes(t);
 }
 
@@ -333,41 +248,18 @@ static void answer(struct prompt_tty *t, struct prompt_answer *a)
 	(void)asking_answer(t->asking, t->question->id, a);
 }
 
-/* Each key of one read. After an answer the rest is thrown away with the flush of the next card. */
-static void feed(struct prompt_tty *t, const char *p, size_t n)
-{
-	struct prompt_answer a = { .allow = false };
-
-	for (size_t i = 0; i < n; i++) {
-		switch (keys_feed(&t->keys, p[i], t->question->wide[0], &a)) {
-		case KEYS_UNKNOWN:
-			draw(t, false);
-			break;
-		case KEYS_MORE:
-			draw_input(t);
-			break;
-		case KEYS_DONE:
-			answer(t, &a);
-			return;
-		}
-	}
-}
-
 static void arm_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct prompt_tty *t = arg;
-	int waiting = 0;
 
 	(void)fd, (void)what;
 	if (!t->question || !t->owned)
 		return;
-	/* A key that came in the same turn, and time that went by in the background, are not quiet. */
-	if (!in_foreground(t->fd) || (ioctl(t->fd, FIONREAD, &waiting) == 0 && waiting > 0)) {
-		disarm(t);
-		return;
-	}
-	t->armed = true;
-	draw_input(t);
+	if (in_foreground(t->fd))
+		cardview_listen(&t->view, t->question);
+	else
+		cardview_deafen(&t->view); /* time that goes by in the background is not quiet */
+	arm(t);
 }
 
 /* Whether the interrupt key of the terminal, as it was, is among what was typed. */
@@ -381,19 +273,36 @@ static bool is_interrupt(const struct prompt_tty *t, const char *p, size_t n)
 static void interrupt(struct prompt_tty *t)
 {
 	const struct timeval second = { .tv_sec = TICK_S };
-	const struct card_style style = card_style(t->fd);
 
-	erase(t, &style);
+	cardview_erase(&t->view);
 	t->terminal.interrupt(t->terminal.arg);
 	give_modes(t);
 	(void)event_add(&t->tick, &second);
 }
 
+/* After an answer the rest of what was read is thrown away with the flush of the next card. */
+static void judge(struct prompt_tty *t, const char *p, size_t n)
+{
+	size_t more = asking_open_count(t->asking) - 1;
+	struct prompt_answer a = { .allow = false };
+
+	switch (cardview_keys(&t->view, t->question, more, p, n, &a)) {
+	case CARDVIEW_NOTHING:
+		arm(t);
+		break;
+	case CARDVIEW_QUIT:
+		draw(t, false); /* the command is what ends this */
+		break;
+	case CARDVIEW_ANSWER:
+		answer(t, &a);
+		break;
+	}
+}
+
 static void key_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct prompt_tty *t = arg;
-	char buf[64], keys[KEYGUARD_BURST_MAX];
-	size_t count;
+	char buf[64];
 	ssize_t n;
 
 	(void)what;
@@ -402,18 +311,11 @@ static void key_cb(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	n = read(fd, buf, sizeof(buf));
-	if (n > 0 && is_interrupt(t, buf, (size_t)n)) {
+	if (n > 0 && is_interrupt(t, buf, (size_t)n))
 		interrupt(t);
-		return;
-	}
-	count = n > 0 ? keyguard_read(&t->guard, buf, (size_t)n, keyguard_now(), keys) : 0;
-	if (n > 0 && !t->armed)
-		disarm(t);
-	else if (count)
-		feed(t, keys, count);
 	else if (n > 0)
-		t->keys = (struct keys){ .verdict = false }; /* half an answer is none */
-	else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		judge(t, buf, (size_t)n);
+	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
 		(void)event_del(&t->key); /* the terminal has gone: time will answer */
 }
 
@@ -426,8 +328,8 @@ static void tick_cb(evutil_socket_t fd, short what, void *arg)
 		return;
 	if (!t->owned || !event_pending(&t->key, EV_READ, NULL))
 		show(t);
-	else if (in_foreground(t->fd) && card_style(t->fd).colour)
-		draw_input(t);
+	else if (in_foreground(t->fd))
+		cardview_tick(&t->view, t->question);
 }
 
 static void resize_cb(evutil_socket_t sig, short what, void *arg)
@@ -437,9 +339,7 @@ static void resize_cb(evutil_socket_t sig, short what, void *arg)
 	(void)sig, (void)what;
 	if (!t->question || !t->owned)
 		return;
-	/* Lines may have wrapped: where the card begins is not known any more. */
-	put(t, is_alone(t) && card_style(t->fd).colour ? "\033[H\033[J" : "\r\n");
-	t->lines = 0;
+	cardview_clear(&t->view);
 	draw(t, false);
 }
 
@@ -477,6 +377,7 @@ int prompt_tty_new(struct asker *out, struct asking *asking, struct event_base *
 		return error_set(err, errno, "no terminal to ask at (--ask tty)");
 	t = xcalloc(1, sizeof(*t));
 	*t = (struct prompt_tty){ .asking = asking, .terminal = *terminal, .fd = fd };
+	t->view = (struct cardview){ .in = fd, .out = fd, .shared = !terminal->suspend };
 	(void)event_assign(&t->key, base, fd, EV_READ | EV_PERSIST, key_cb, t);
 	(void)event_assign(&t->tick, base, -1, EV_PERSIST, tick_cb, t);
 	(void)event_assign(&t->arm, base, -1, 0, arm_cb, t);

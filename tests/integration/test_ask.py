@@ -257,10 +257,12 @@ class AtTheTerminal(AskCase):
                 "p = subprocess.Popen(sys.argv[1:])\n"
                 "p.wait()\n"
                 "sys.stdin.read(1)\n")
-        t = self.terminal(["--ask", "tty"], ["/usr/bin/python3", "-c", code, *self.curl(URL)])
+        # nothing else writes: the window stays lower until the program has drawn
+        t = self.terminal(["--ask", "tty"], ["/usr/bin/python3", "-c", code, "curl", "-sS", "-o",
+                                             "/dev/null", URL])
         t.expect(" deny")
         t.send("ao")
-        t.expect("drawn at 30 rows;")
+        t.expect("drawn at 29 rows;drawn at 30 rows;")
         t.send("q")
         self.assertEqual(t.wait(), 0)
 
@@ -939,6 +941,70 @@ class ByControl(AskCase):
         self.assertEqual(termios.tcgetattr(slave), before)
         done = self.w.run([self.w.sbx, "approvals"])
         self.assertEqual(done.returncode, 1)
+
+    def approvals(self, *options, **kw):
+        t = Terminal(self.w, [self.w.sbx, "approvals", *options], **kw)
+        self.addCleanup(t.close)
+        return t
+
+    def test_approvals_takes_no_words_that_were_being_typed(self):
+        """As at the run's own terminal: what is typed as the card comes up is no answer."""
+        o = self.w.oracle()
+        t = self.approvals("--follow")
+        proc = self.start()
+        seen = t.expect("keys count")
+        self.assertIn("good.example:80", seen)
+        self.assertNotIn(" deny", seen)
+        for key in "arafar":
+            t.send(key)
+            time.sleep(0.02)
+        t.expect(" deny")  # spelt out: from now on they count
+        self.assertIsNone(proc.poll())
+        self.assertQuiet(o)
+        t.send("d")
+        t.expect("deny once")
+        t.send("o")
+        out, err = proc.communicate(timeout=20)
+        self.assertEqual(out, "", err)
+        t.expect("denied good.example:80 once (control:approvals)")
+        t.send("q")
+        self.assertEqual(t.wait(), 0)
+        self.assertEqual(t.modes(), t.before)
+
+    def test_approvals_stops_and_goes_on(self):
+        """Ctrl-Z gives the shell its terminal back; a new look needs a new pause."""
+        proc = self.start()
+        self.socket_path()
+        t = self.approvals()
+        t.expect(" deny")
+        t.send("a\x1a")
+        _, status = os.waitpid(t.proc.pid, os.WUNTRACED)
+        self.assertTrue(os.WIFSTOPPED(status))
+        self.assertEqual(t.modes(), t.before)
+        t.text = ""
+        t.send("o\n")  # half an answer before, half an answer meanwhile
+        os.kill(t.proc.pid, signal.SIGCONT)
+        t.expect(" deny")
+        self.assertIsNone(proc.poll())
+        t.send("ao")
+        out, err = proc.communicate(timeout=20)
+        self.assertEqual(out, HELLO, err)
+        self.assertEqual(t.wait(), 0)
+        self.assertEqual(t.modes(), t.before)
+
+    def test_approvals_draws_anew_and_keeps_to_the_width(self):
+        proc = self.start()
+        self.socket_path()
+        t = self.approvals(cols=100)
+        t.expect(" deny")
+        t.resize(50)
+        seen = t.expect(" deny")
+        self.assertIn("good.example:80", seen)
+        lines = seen.split("\n")[:-1]  # the last one is drawn again in its place
+        self.assertTrue(all(len(x) <= 50 for x in lines), seen)
+        t.send("do")
+        proc.communicate(timeout=20)
+        self.assertEqual(t.wait(), 0)
 
     def test_approvals_follow_and_session(self):
         """One that stays finds runs that start later; one that is told a run leaves others alone."""

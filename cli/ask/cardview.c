@@ -1,0 +1,164 @@
+#include "cli/ask/cardview.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "cli/ask/asking.h"
+
+/*
+ * Whatever the command left: no colours, the usual letters, no insertion, the cursor visible; and no
+ * region in which the card would scroll by itself (which homes the cursor, so that is kept).
+ */
+#define RESET "\033[0m\033(B\017\033[4l\033[?25h\0337\033[?69l\033[r\0338"
+
+/* A terminal that takes nothing just now (Ctrl-S) must not hold up a proxy. */
+void cardview_put(const struct cardview *v, const char *text)
+{
+	size_t n = strlen(text);
+
+	while (n) {
+		ssize_t w = write(v->out, text, n);
+
+		if (w <= 0)
+			return;
+		text += w;
+		n -= (size_t)w;
+	}
+}
+
+void cardview_erase(struct cardview *v)
+{
+	char move[32];
+
+	if (v->lines && !v->shared && card_style(v->out).colour) {
+		(void)snprintf(move, sizeof(move), "\r\033[%uA\033[J", v->lines - 1);
+		cardview_put(v, v->lines > 1 ? move : "\r\033[J");
+	} else if (v->lines) {
+		cardview_put(v, "\r\n");
+	}
+	v->lines = 0;
+}
+
+void cardview_clear(struct cardview *v)
+{
+	cardview_put(v, !v->shared && card_style(v->out).colour ? "\033[H\033[J" : "\r\n");
+	v->lines = 0;
+}
+
+void cardview_deafen(struct cardview *v)
+{
+	v->deaf = true;
+	v->quiet_ms = keyguard_now();
+	v->keys = (struct keys){ .verdict = false };
+}
+
+static void put_input(const struct cardview *v, const struct question *q,
+		      const struct card_style *style)
+{
+	char text[CARD_MAX];
+
+	if (v->deaf)
+		card_wait(q, style, asking_now(), text);
+	else
+		card_input(q, style, asking_now(), &v->keys, text);
+	cardview_put(v, text);
+}
+
+/*
+ * What a command has on the screen where the card comes could be read as part of it, so all of that
+ * goes.
+ */
+void cardview_draw(struct cardview *v, const struct question *q, size_t more, bool fresh)
+{
+	const struct card_style style = card_style(v->out);
+	char text[CARD_MAX];
+	bool first = v->lines == 0;
+
+	cardview_erase(v);
+	if (style.colour && (first || v->shared))
+		cardview_put(v, RESET);
+	if (first)
+		cardview_put(v, "\r\n");
+	if (style.colour)
+		cardview_put(v, "\033[J");
+	v->lines = card_format(q, &style, more, text);
+	cardview_put(v, text);
+	if (fresh) {
+		(void)tcflush(v->in, TCIFLUSH);
+		cardview_deafen(v);
+	}
+	put_input(v, q, &style);
+}
+
+/* A key was typed, or a second is over: the last line is enough. */
+static void draw_input(const struct cardview *v, const struct question *q)
+{
+	const struct card_style style = card_style(v->out);
+
+	cardview_put(v, style.colour ? "\033[0m\r\033[K" : "\r\n");
+	put_input(v, q, &style);
+}
+
+void cardview_tick(const struct cardview *v, const struct question *q)
+{
+	if (v->lines && card_style(v->out).colour)
+		draw_input(v, q);
+}
+
+int cardview_wait(const struct cardview *v)
+{
+	uint64_t now = keyguard_now(), due = v->quiet_ms + CARDVIEW_QUIET_MS;
+
+	if (!v->deaf)
+		return -1;
+	return due > now ? (int)(due - now) : 0;
+}
+
+void cardview_listen(struct cardview *v, const struct question *q)
+{
+	int waiting = 0;
+
+	if (cardview_wait(v) != 0)
+		return;
+	/* A key that came in the same turn is not quiet. */
+	if (ioctl(v->in, FIONREAD, &waiting) == 0 && waiting > 0) {
+		cardview_deafen(v);
+		return;
+	}
+	v->deaf = false;
+	draw_input(v, q);
+}
+
+enum cardview_said cardview_keys(struct cardview *v, const struct question *q, size_t more,
+				 const char *p, size_t n, struct prompt_answer *out)
+{
+	char keys[KEYGUARD_BURST_MAX];
+	size_t count = keyguard_read(&v->guard, p, n, keyguard_now(), keys);
+
+	if (v->deaf) {
+		cardview_deafen(v);
+		return CARDVIEW_NOTHING;
+	}
+	if (count == 0)
+		v->keys = (struct keys){ .verdict = false }; /* half an answer is none */
+	for (size_t i = 0; i < count; i++) {
+		if (keys[i] == 'q')
+			return CARDVIEW_QUIT;
+		if (!q)
+			continue;
+		switch (keys_feed(&v->keys, keys[i], q->wide[0], out)) {
+		case KEYS_UNKNOWN:
+			cardview_draw(v, q, more, false);
+			break;
+		case KEYS_MORE:
+			draw_input(v, q);
+			break;
+		case KEYS_DONE:
+			return CARDVIEW_ANSWER;
+		}
+	}
+	return CARDVIEW_NOTHING;
+}

@@ -1,0 +1,86 @@
+/*
+ * cardview.h - a question on a terminal: where its card stands, and which keys are an answer
+ *
+ * Whoever is typing when a question comes up has not read it. So keys count only once none has been
+ * typed for CARDVIEW_QUIET_MS since the card stood; those before are thrown away, and the last line
+ * shows no keys meanwhile. The caller owns the terminal's modes, and watches the time.
+ */
+#ifndef CLI_ASK_CARDVIEW_H
+#define CLI_ASK_CARDVIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/ask/card.h"
+#include "cli/ask/keyguard.h"
+#include "cli/ask/keys.h"
+#include "policy/question.h"
+
+#define CARDVIEW_QUIET_MS 700 /* longer than the pauses within words */
+
+/**
+ * struct cardview - all zero but for @in and @out is a terminal without a card
+ * @in: where keys come from; @out: where the card goes. Both are the same terminal
+ * @shared: others write there, too: the card is not erased but drawn again below
+ * @deaf: no key counts yet
+ * @quiet_ms: while @deaf: since when no key was typed
+ * @lines: of the card on the screen; 0 for none
+ */
+struct cardview {
+	int in, out;
+	bool shared, deaf;
+	uint64_t quiet_ms;
+	struct keyguard guard;
+	struct keys keys;
+	unsigned lines;
+};
+
+/** enum cardview_said - what a key was */
+enum cardview_said {
+	CARDVIEW_NOTHING,
+	CARDVIEW_ANSWER, /* @out is one; what comes behind it is not looked at */
+	CARDVIEW_QUIT,	 /* 'q', which is no part of an answer */
+};
+
+/** cardview_put() - text as it is; what the terminal does not take now is lost. */
+void cardview_put(const struct cardview *v, const char *text);
+
+/** cardview_erase() - take the card away. */
+void cardview_erase(struct cardview *v);
+
+/** cardview_clear() - lines may have wrapped: where the card begins is not known any more. */
+void cardview_clear(struct cardview *v);
+
+/**
+ * cardview_draw() - the card, in place of the one before
+ * @q: the question; @more: how many others are open
+ * @fresh: what was typed until now was meant for something else, and goes
+ */
+void cardview_draw(struct cardview *v, const struct question *q, size_t more, bool fresh);
+
+/** cardview_tick() - time has passed: the last line anew, where that leaves no other behind. */
+void cardview_tick(const struct cardview *v, const struct question *q);
+
+/**
+ * cardview_wait() - when cardview_listen() is due
+ *
+ * Return: milliseconds from now; -1 when keys count already.
+ */
+int cardview_wait(const struct cardview *v);
+
+/** cardview_listen() - let keys count, if none has been typed for long enough. */
+void cardview_listen(struct cardview *v, const struct question *q);
+
+/** cardview_deafen() - from now on a while without keys, before any counts. */
+void cardview_deafen(struct cardview *v);
+
+/**
+ * cardview_keys() - judge the bytes of one read, and show what they did
+ * @q, @more: as in cardview_draw(); @q is NULL if no question is open
+ * @out: filled on CARDVIEW_ANSWER, @out->by untouched
+ */
+enum cardview_said cardview_keys(struct cardview *v, const struct question *q, size_t more,
+				 const char *p, size_t n, struct prompt_answer *out);
+
+#endif
