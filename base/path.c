@@ -20,6 +20,15 @@ char *path_dir(const char *path)
 	return xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
+bool path_beneath(const char *path, const char *dir)
+{
+	size_t n = strlen(dir);
+
+	if (strcmp(dir, "/") == 0)
+		return true;
+	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
 bool path_may(int dir, const char *path, int mode)
 {
 	return faccessat(dir, path, mode, AT_EACCESS) == 0 ||

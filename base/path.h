@@ -10,6 +10,9 @@
 /** path_dir() - the directory that a path is in, "." where it names none; the caller frees. */
 char *path_dir(const char *path) __attribute__((returns_nonnull, warn_unused_result));
 
+/** path_beneath() - whether @path is @dir or lies beneath it; both canonical. */
+bool path_beneath(const char *path, const char *dir);
+
 /**
  * path_next() - take the next component out of a path
  * @rest: what is left of it; the component and the slashes around it go

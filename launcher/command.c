@@ -30,6 +30,7 @@
 #include "launcher/caps.h"
 #include "launcher/files/landlock.h"
 #include "launcher/files/mounts.h"
+#include "launcher/init_report.h"
 #include "launcher/pin.h"
 #include "launcher/program.h"
 #include "launcher/proof.h"

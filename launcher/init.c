@@ -12,7 +12,6 @@
  */
 #include "launcher/init.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -37,6 +36,7 @@
 #include "launcher/caps.h"
 #include "launcher/command.h"
 #include "launcher/files/mounts.h"
+#include "launcher/init_report.h"
 #include "launcher/pty.h"
 #include "launcher/userns.h"
 #include "netns/bridge.h"
@@ -47,15 +47,6 @@
 #elif defined(__aarch64__)
 #define INIT_AUDIT_ARCH AUDIT_ARCH_AARCH64
 #endif
-
-void init_fail(int status, int exit_code, const struct error *err)
-{
-	struct init_report report = { .exit_code = exit_code, .err = *err };
-
-	static_assert(sizeof(report) <= PIPE_BUF, "a report must be one atomic write");
-	(void)fd_write_all(status, &report, sizeof(report));
-	_exit(exit_code);
-}
 
 /*
  * Should: die with the supervisor from the first moment; leave its session and its handlers.

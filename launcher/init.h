@@ -42,21 +42,6 @@ struct init {
 	int tty;
 };
 
-/**
- * struct init_report - how the start went; one atomic write on a pipe
- * @exit_code: 0: the proof has held, and the command waits for its release
- * @err: why the command never ran, unless @exit_code is 0
- * @proof: if it is
- */
-struct init_report {
-	int exit_code;
-	struct error err;
-	struct launcher_proof proof;
-};
-
-/** init_fail() - send a report and end this process with its exit code. */
-void init_fail(int status, int exit_code, const struct error *err) __attribute__((noreturn));
-
 /** init_run() - the whole life of pid 1, entered with every signal blocked. */
 void init_run(struct init *in) __attribute__((noreturn));
 

@@ -41,6 +41,7 @@
 #include "base/fd.h"
 #include "base/xalloc.h"
 #include "launcher/init.h"
+#include "launcher/init_report.h"
 #include "launcher/janitor.h"
 #include "launcher/proof.h"
 #include "launcher/files/protect.h"

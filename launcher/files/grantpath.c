@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/path.h"
-#include "launcher/files/mountplan.h"
 #include "launcher/files/workdir.h"
 
 #define LINKS_MAX 40 /* as the kernel */
@@ -53,7 +52,7 @@ struct walk {
 static bool is_system(const char *path)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(system_trees); i++)
-		if (mountplan_beneath(path, system_trees[i]))
+		if (path_beneath(path, system_trees[i]))
 			return true;
 	return false;
 }
@@ -84,8 +83,7 @@ static int judge(const struct walk *w, const struct link *link)
 
 	if (!real)
 		return cannot(w, errno);
-	if (mountplan_beneath(real, link->dir) || link->trusted ||
-	    (!w->g->writable && is_system(real)))
+	if (path_beneath(real, link->dir) || link->trusted || (!w->g->writable && is_system(real)))
 		return 0;
 	return error_set(
 		w->err, 0,

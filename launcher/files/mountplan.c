@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "launcher/files/credentials.h"
 #include "launcher/files/grantpath.h"
@@ -19,15 +20,6 @@
 
 /* Temporary directories: names that anybody can guess, other users' files and sockets. */
 static const char *const private_dirs[] = { "/dev/shm", LAUNCHER_TMPDIR, "/var/tmp" };
-
-bool mountplan_beneath(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	if (strcmp(dir, "/") == 0)
-		return true;
-	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/');
-}
 
 /* Adds a step for an open descriptor, which it takes over. */
 static int add(struct mountplan *p, struct mountplan_step step, int *fd, struct error *err)
@@ -210,7 +202,7 @@ static int add_moved(void *arg, const char *variable, const char *path)
 	if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return 0;
 	canonical = fd >= 0 ? fd_path(fd) : NULL;
-	if (canonical && mountplan_beneath(m->plan->cwd, canonical))
+	if (canonical && path_beneath(m->plan->cwd, canonical))
 		return error_set(m->err, 0,
 				 "cannot hide %s, where %s says that secrets are: the working "
 				 "directory is in it; unset the variable, or start elsewhere",
@@ -287,7 +279,7 @@ static const char *root_above(const struct mountplan *p, const char *path)
 		bool root =
 			s->kind == STEP_ROOT || (s->kind == STEP_GRANT && s->use == MOUNTS_WRITE);
 
-		if (!root || strcmp(s->path, path) == 0 || !mountplan_beneath(path, s->path))
+		if (!root || strcmp(s->path, path) == 0 || !path_beneath(path, s->path))
 			continue;
 		if (!found || strlen(s->path) < strlen(found))
 			found = s->path;
@@ -341,7 +333,7 @@ static bool is_private(const struct mountplan *p, const char *dir)
 			continue;
 		if (strcmp(s->path, dir) == 0)
 			return false;
-		if (s->use == MOUNTS_WRITE && mountplan_beneath(dir, s->path))
+		if (s->use == MOUNTS_WRITE && path_beneath(dir, s->path))
 			return false;
 	}
 	return true;
@@ -414,7 +406,7 @@ struct mountplan_step *mountplan_above(const struct mountplan *p, size_t i)
 	for (size_t k = i; k-- > 0;) {
 		struct mountplan_step *s = &p->v[k];
 
-		if (s->mounted && mountplan_beneath(p->v[i].path, s->path))
+		if (s->mounted && path_beneath(p->v[i].path, s->path))
 			return s;
 	}
 	return NULL;
@@ -425,7 +417,7 @@ static bool is_denied(const struct mountplan *p, size_t i, enum mountplan_kind k
 {
 	for (size_t k = 0; k < p->n; k++)
 		if (p->v[k].kind == kind && p->v[k].firm &&
-		    mountplan_beneath(p->v[i].path, p->v[k].path))
+		    path_beneath(p->v[i].path, p->v[k].path))
 			return true;
 	return false;
 }

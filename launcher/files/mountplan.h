@@ -80,9 +80,6 @@ int mountplan_make(const struct launcher_plan *plan, const struct protect *prote
 /** mountplan_above() - the nearest mounted step above step @i (or on it); NULL if there is none. */
 struct mountplan_step *mountplan_above(const struct mountplan *p, size_t i);
 
-/** mountplan_beneath() - whether @path is @dir or lies beneath it; both canonical. */
-bool mountplan_beneath(const char *path, const char *dir);
-
 /** mountplan_clear() - close and free. */
 void mountplan_clear(struct mountplan *p);
 

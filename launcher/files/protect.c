@@ -34,6 +34,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "launcher/files/credentials.h"
 #include "launcher/files/gitobeys.h"
@@ -148,7 +149,7 @@ void protect_add(struct protect *p, const char *dir, const char *name)
 bool protect_covers(const struct protect *p, const char *path)
 {
 	for (size_t i = 0; i < p->npaths; i++)
-		if (mountplan_beneath(path, p->paths[i]))
+		if (path_beneath(path, p->paths[i]))
 			return true;
 	return false;
 }
@@ -218,7 +219,7 @@ static int protect_names(struct protect *p, int dir, const char *path, const cha
 const char *protect_root_of(const struct protect *p, const char *path)
 {
 	for (size_t i = 0; i < p->nroots; i++)
-		if (mountplan_beneath(path, p->roots[i].path))
+		if (path_beneath(path, p->roots[i].path))
 			return p->roots[i].path;
 	return NULL;
 }
@@ -318,7 +319,7 @@ static int note(struct protect *p, int dir, const char *path, enum leftover_kind
 	const struct placeholder_watch *watch = p->held.watch;
 
 	for (size_t i = 0; kind != LEFTOVER_TREE && i < p->nnoted; i++)
-		if (mountplan_beneath(path, p->noted[i]))
+		if (path_beneath(path, p->noted[i]))
 			return 0;
 	if (watch && watch->note && watch->note(watch->arg, dir, kind) < 0)
 		return error_set(err, errno, "cannot start what looks after %s", path);
@@ -370,7 +371,7 @@ static bool is_above_root(const char *path, const char *root)
 {
 	char canonical[PATH_MAX];
 
-	return realpath(path, canonical) && mountplan_beneath(root, canonical);
+	return realpath(path, canonical) && path_beneath(root, canonical);
 }
 
 static int protect_obeyed(struct protect *p, const struct gitobeys *g, const char *root,

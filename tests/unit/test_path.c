@@ -26,6 +26,16 @@ static void test_dir_of_each_kind_of_path(void **state)
 	}
 }
 
+static void test_beneath_counts_whole_components(void **state)
+{
+	(void)state;
+	assert_true(path_beneath("/a/b", "/a"));
+	assert_true(path_beneath("/a", "/a"));
+	assert_true(path_beneath("/a", "/"));
+	assert_false(path_beneath("/ab", "/a"));
+	assert_false(path_beneath("/", "/a"));
+}
+
 static void test_components_one_by_one(void **state)
 {
 	char rest[2 * NAME_MAX] = "//a/./.b//c/", name[NAME_MAX + 1];
@@ -60,6 +70,7 @@ static void test_may_tells_what_the_kernel_says(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_dir_of_each_kind_of_path),
+					    cmocka_unit_test(test_beneath_counts_whole_components),
 					    cmocka_unit_test(test_components_one_by_one),
 					    cmocka_unit_test(test_may_tells_what_the_kernel_says) };
 
