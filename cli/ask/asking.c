@@ -23,23 +23,21 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/jsonout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/ask/askexec.h"
 #include "cli/ask/control.h"
 #include "cli/ask/helper.h"
 #include "cli/layers.h"
+#include "cli/ask/mark.h"
 #include "cli/ask/memory.h"
+#include "cli/ask/outcome.h"
 #include "cli/ask/prompt_tty.h"
 #include "cli/statedir.h"
 #include "cli/suffixfile.h"
 #include "launcher/program.h"
 #include "launcher/pty.h"
-#include "policy/lookalike.h"
-#include "policy/pattern.h"
 #include "policy/suffix.h"
-#include "proxy/audit.h"
 
 #define ANNOUNCE_MS 300 /* a question is not held back longer for want of a program's name */
 #define ASKERS_MAX  2
@@ -268,8 +266,6 @@ void asking_apply(struct asking *a, struct policy *p, const struct layers *l)
 
 /* ---- the life of a question */
 
-static const char *mark_of(const struct asking *a, const struct target *t);
-
 static void fill(struct asking *a, struct item *item, const struct prompt_question *pq)
 {
 	const struct target *t = prompt_target(pq);
@@ -282,7 +278,7 @@ static void fill(struct asking *a, struct item *item, const struct prompt_questi
 	(void)snprintf(q->via, sizeof(q->via), "%s", target_via_name(t->via));
 	if (!grant_widen(t, a->suffixes, q->wide))
 		q->wide[0] = '\0';
-	(void)snprintf(q->mark, sizeof(q->mark), "%s", mark_of(a, t));
+	mark_target(*a->host.policy, t, q->mark);
 	(void)snprintf(q->command, sizeof(q->command), "%s", a->command);
 	(void)snprintf(q->project, sizeof(q->project), "%s", a->project);
 	q->deadline = prompt_deadline(pq);
@@ -365,123 +361,6 @@ static void who_cb(void *arg, uint64_t id, const struct who *w)
 
 /* ---- the end of a question */
 
-/* "example.com:443", or what it was widened to. */
-static const char *answered_target(const struct question *q, const struct prompt_answer *answer)
-{
-	return answer->widen ? q->wide : q->target;
-}
-
-static const char *lasting(const struct prompt_answer *answer, char out[64])
-{
-	switch (answer->scope) {
-	case PROMPT_ONCE:
-		return "once";
-	case PROMPT_RUN:
-		return "for this run";
-	case PROMPT_PROJECT:
-		return "for this project";
-	case PROMPT_FOREVER:
-		return "for every run";
-	case PROMPT_DURATION:
-		(void)snprintf(out, 64, "for %u %s in this project",
-			       answer->seconds % 60 ? answer->seconds : answer->seconds / 60,
-			       answer->seconds % 60 ? "seconds" : "minutes");
-		return out;
-	case PROMPT_NUM_SCOPES:
-		break;
-	}
-	return "";
-}
-
-static void end_text(const struct question *q, enum prompt_end end,
-		     const struct prompt_answer *answer, char out[QUESTION_TEXT_MAX])
-{
-	char scope[64];
-
-	switch (end) {
-	case PROMPT_ANSWERED:
-		(void)snprintf(out, QUESTION_TEXT_MAX, "%s %s %s (%s)",
-			       answer->allow ? "allowed" : "denied", answered_target(q, answer),
-			       lasting(answer, scope), answer->by);
-		return;
-	case PROMPT_TIMED_OUT:
-		(void)snprintf(out, QUESTION_TEXT_MAX, "denied %s once: nobody answered in time",
-			       q->target);
-		return;
-	case PROMPT_WITHDRAWN:
-		(void)snprintf(out, QUESTION_TEXT_MAX, "%s is not wanted any more", q->target);
-		return;
-	case PROMPT_LOST:
-		(void)snprintf(out, QUESTION_TEXT_MAX, "denied %s once: no answer", q->target);
-		return;
-	}
-}
-
-static void remember(struct asking *a, const struct question *q, const struct prompt_answer *answer)
-{
-	struct grant *g;
-	struct error err;
-
-	if (answer->scope == PROMPT_ONCE)
-		return;
-	g = xcalloc(1, sizeof(*g));
-	(void)snprintf(g->pattern, sizeof(g->pattern), "%s", answered_target(q, answer));
-	(void)snprintf(g->by, sizeof(g->by), "%s", answer->by);
-	g->allow = answer->allow;
-	g->when = memory_now();
-	g->scope = GRANT_RUN;
-	if (answer->scope == PROMPT_FOREVER)
-		g->scope = GRANT_FOREVER;
-	else if (answer->scope != PROMPT_RUN)
-		g->scope = GRANT_PROJECT;
-	if (answer->scope == PROMPT_DURATION)
-		g->until = g->when + answer->seconds;
-	if (g->scope == GRANT_PROJECT)
-		(void)snprintf(g->project, sizeof(g->project), "%s", a->cwd);
-	if (!grants_add(a->grants, g))
-		log_warn("the answer is not remembered: there are too many");
-	if (g->scope != GRANT_RUN && memory_save(g, &err) < 0)
-		log_warn("the answer holds for this run only: %s", err.msg);
-	free(g);
-}
-
-static const char *code_of(enum prompt_end end, const struct prompt_answer *answer)
-{
-	if (end == PROMPT_TIMED_OUT)
-		return policy_code_name(CODE_ASK_TIMEOUT);
-	if (end == PROMPT_LOST)
-		return policy_code_name(CODE_NOT_LISTED);
-	return policy_code_name(answer->allow ? CODE_OK : CODE_ASKED_NO);
-}
-
-static void record(const struct asking *a, const struct item *item, enum prompt_end end,
-		   const struct prompt_answer *answer)
-{
-	char line[AUDIT_LINE_MAX];
-	struct timespec now;
-	struct jsonout j;
-
-	if (!a->host.audit || !answer)
-		return;
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	jsonout_begin(&j, line, sizeof(line));
-	jsonout_str(&j, "event", "answer");
-	jsonout_str(&j, "verdict", answer->allow ? "allow" : "deny");
-	jsonout_str(&j, "code", code_of(end, answer));
-	jsonout_strn(&j, "host", item->target.host.s, item->target.host.len);
-	jsonout_uint(&j, "port", item->target.port);
-	jsonout_str(&j, "via", item->q.via);
-	jsonout_str(&j, "pattern", answered_target(&item->q, answer));
-	jsonout_str(&j, "scope", prompt_scope_name(answer->scope));
-	jsonout_uint(&j, "seconds", answer->seconds);
-	jsonout_str(&j, "by", answer->by);
-	jsonout_str(&j, "program", item->q.program);
-	jsonout_uint(&j, "pid", item->q.pid);
-	jsonout_uint(&j, "waiting", item->q.waiting);
-	audit_put_time(&j, &now);
-	audit_write(a->host.audit, line, jsonout_end(&j));
-}
-
 static void closed(void *arg, struct prompt_question *pq, enum prompt_end end,
 		   const struct prompt_answer *answer)
 {
@@ -491,10 +370,10 @@ static void closed(void *arg, struct prompt_question *pq, enum prompt_end end,
 
 	(void)event_del(&item->timer);
 	if (end == PROMPT_ANSWERED)
-		remember(a, &item->q, answer);
+		outcome_remember(a->grants, a->cwd, &item->q, answer);
 	a->recheck |= end == PROMPT_ANSWERED && answer->scope != PROMPT_ONCE;
-	record(a, item, end, answer);
-	end_text(&item->q, end, answer, text);
+	outcome_record(a->host.audit, &item->target, &item->q, end, answer);
+	outcome_text(&item->q, end, answer, text);
 	log_info("question=%llu %s", (unsigned long long)item->q.id, text);
 	for (size_t i = 0; item->announced && i < a->naskers; i++)
 		a->asker[i].ops->close(a->asker[i].self, &item->q, text);
@@ -538,48 +417,6 @@ static void soon(void *arg)
 	struct asking *a = arg;
 
 	event_active(&a->run, EV_TIMEOUT, 0);
-}
-
-/* ---- names that look like others */
-
-/* An allowed name that this one may be taken for. */
-struct likeness {
-	const char *name;
-	char found[HOSTNAME_MAX + 1];
-};
-
-static bool compare(void *ctx, const struct pattern *pattern, const struct rule *rule)
-{
-	struct likeness *l = ctx;
-
-	(void)rule;
-	if (!pattern_is_name(pattern) || !lookalike_of(l->name, pattern->host.s))
-		return true;
-	(void)snprintf(l->found, sizeof(l->found), "%s", pattern->host.s);
-	return false;
-}
-
-static const char *mark_of(const struct asking *a, const struct target *t)
-{
-	static char text[QUESTION_TEXT_MAX];
-	struct likeness l = { .name = t->host.s };
-	const char *known;
-
-	text[0] = '\0';
-	if (target_is_literal(t)) {
-		(void)snprintf(text, sizeof(text), "an address without a name%s",
-			       addr_classify(&t->addr) == ADDR_PUBLIC
-				       ? ""
-				       : ", not of the public internet");
-		return text;
-	}
-	if (lookalike_is_foreign(&t->host))
-		return "an international name (xn--): in other letters it may look like another";
-	policy_each(*a->host.policy, LIST_ALLOW, compare, &l);
-	known = l.found[0] ? l.found : lookalike_known(t->host.s);
-	if (known)
-		(void)snprintf(text, sizeof(text), "looks like %s, and is not", known);
-	return text;
 }
 
 /* ---- from outside */
@@ -783,9 +620,4 @@ const char *asking_project(const struct asking *a)
 const struct gate *asking_gate(const struct asking *a)
 {
 	return a->host.gate;
-}
-
-const struct policy *asking_policy(const struct asking *a)
-{
-	return *a->host.policy;
 }

@@ -117,7 +117,4 @@ const char *asking_project(const struct asking *a);
 /** asking_gate() - the run's way out. */
 const struct gate *asking_gate(const struct asking *a);
 
-/** asking_policy() - the policy of this moment. */
-const struct policy *asking_policy(const struct asking *a);
-
 #endif
