@@ -577,7 +577,7 @@ void policy_vet(const struct policy *p, const struct target *t, const struct add
 /* Whether all that is wrong so far is that it is on no list. */
 static bool is_unlisted(const struct target *t, const struct decision *d)
 {
-	if (d->verdict != VERDICT_DENY || !t->host.len || hostname_is_local(&t->host) ||
+	if (d->verdict == VERDICT_ALLOW || !t->host.len || hostname_is_local(&t->host) ||
 	    d->addr.family != AF_UNSPEC)
 		return false;
 	return d->code == CODE_NOT_LISTED || d->code == CODE_STRICT || d->code == CODE_ONLY ||
@@ -587,7 +587,7 @@ static bool is_unlisted(const struct target *t, const struct decision *d)
 void policy_foresee(const struct policy *p, const struct target *t, const struct addr *v, size_t n,
 		    const struct addr_set *own, struct decision *d)
 {
-	struct decision next;
+	struct decision next, first = *d;
 
 	if (!is_unlisted(t, d))
 		return;
@@ -603,11 +603,18 @@ void policy_foresee(const struct policy *p, const struct target *t, const struct
 			d->leads_to = (struct addr){ .family = AF_UNSPEC };
 			return;
 		}
+		if (i == 0)
+			first = next;
 		/* An entry for it would not do, or should not be advised. */
 		if (next.code != CODE_DENIED && next.code != CODE_METADATA &&
 		    d->leads_to.family == AF_UNSPEC)
 			d->leads_to = v[i];
 	}
+	if (d->verdict != VERDICT_ASK || n == 0)
+		return;
+	if (d->leads_to.family == AF_UNSPEC)
+		*d = first;
+	d->verdict = VERDICT_DENY;
 }
 
 /* The ports of allow entries as a bit set, narrow intervals before wide ones. */

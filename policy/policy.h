@@ -225,6 +225,10 @@ void policy_vet(const struct policy *p, const struct target *t, const struct add
 
 /**
  * policy_foresee() - fill in @d->leads_to, so that a refusal can name everything that has to change
+ *
+ * Where no answer could open what a name leads to, VERDICT_ASK becomes VERDICT_DENY: nobody is asked
+ * in vain.
+ *
  * @d: what policy_decide() or a person said of @t
  * @v, @n: where the name leads as far as is known without asking anybody (/etc/hosts)
  * @own: this machine's addresses, or NULL

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
-#include "dns/resolver.h"
 #include "policy/refusal.h"
 #include "proxy/forward.h"
 #include "proxy/reply.h"
@@ -111,26 +110,12 @@ static void answer(struct conn *c, const struct decision *d, int error)
 	}
 }
 
-/* A name of the hosts file may lead where an entry for the name will not do: then say both. */
-static void foresee(struct conn *c, struct decision *d)
-{
-	const struct session_config *cfg = &c->session->cfg;
-	struct addr v[RESOLVER_ADDRS_MAX] UNINITIALIZED;
-	size_t n = 0;
-
-	if (!c->target.host.len)
-		return;
-	if (!target_is_literal(&c->target))
-		n = resolver_known(c->session->proxy->resolver, &c->target.host, v, ARRAY_SIZE(v));
-	policy_foresee(*cfg->policy, &c->target, v, n, cfg->own, d);
-}
-
 void lastwords_refuse(struct conn *c, const struct decision *d)
 {
 	struct decision refusal = *d;
 
 	refusal.verdict = VERDICT_DENY;
-	foresee(c, &refusal);
+	session_foresee(c->session, &c->target, &refusal);
 	conn_upstream_end(c, false, "eof");
 	conn_tell(c, &refusal);
 	if (c->state != CONN_DEAD)

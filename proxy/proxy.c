@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/xalloc.h"
 #include "dns/resolver.h"
 #include "proxy/conn.h"
@@ -232,6 +233,26 @@ void session_set_upstream(struct session *s, const struct upstreams *up)
 void session_close_listeners(struct session *s)
 {
 	listener_close_all(s);
+}
+
+/* A name of the hosts file may lead where an entry for the name will not do: then say both. */
+void session_foresee(const struct session *s, const struct target *t, struct decision *d)
+{
+	const struct session_config *cfg = &s->cfg;
+	struct addr v[RESOLVER_ADDRS_MAX] UNINITIALIZED;
+	size_t n = 0;
+
+	if (!t->host.len)
+		return;
+	if (!target_is_literal(t))
+		n = resolver_known(s->proxy->resolver, &t->host, v, ARRAY_SIZE(v));
+	policy_foresee(*cfg->policy, t, v, n, cfg->own, d);
+}
+
+void session_explain(const struct session *s, const struct target *t, struct decision *out)
+{
+	policy_decide(*s->cfg.policy, t, out);
+	session_foresee(s, t, out);
 }
 
 size_t session_connections(const struct session *s)

@@ -193,6 +193,13 @@ size_t session_connections(const struct session *s);
 /** session_bytes() - payload of connections whose end has not been told yet, each way. */
 void session_bytes(const struct session *s, uint64_t *up, uint64_t *down);
 
+/**
+ * session_explain() - what a connection to @t would be told now, before its name is looked up
+ *
+ * VERDICT_ASK where a person would be asked, whatever was answered before for one connection.
+ */
+void session_explain(const struct session *s, const struct target *t, struct decision *out);
+
 /** session_recheck() - judge live tunnels again under the current policy and reset refused ones. */
 void session_recheck(struct session *s);
 

@@ -110,6 +110,8 @@ void route_judge(struct conn *c, const struct target *t)
 	if (is_canary(c))
 		return;
 	decide(c, &d);
+	if (d.verdict == VERDICT_ASK)
+		session_foresee(c->session, &c->target, &d);
 	switch (d.verdict) {
 	case VERDICT_DENY:
 		lastwords_refuse(c, &d);

@@ -82,6 +82,9 @@ void proxy_wind_clock(struct proxy *p);
 /** proxy_is_full() - one more connection of @s would be more than the limits say. */
 bool proxy_is_full(const struct session *s);
 
+/** session_foresee() - what is known, without asking anybody, of where @t leads: into @d. */
+void session_foresee(const struct session *s, const struct target *t, struct decision *d);
+
 /** proxy_sweep_soon() - there is something on a dead list. */
 void proxy_sweep_soon(struct proxy *p);
 

@@ -26,6 +26,7 @@
 #include "cli/statedir.h"
 #include "cli/stats.h"
 #include "policy/refusal.h"
+#include "proxy/proxy.h"
 
 #define CLIENTS_MAX 16
 #define LINE_MAX_   4096	  /* of a request */
@@ -286,7 +287,7 @@ static void do_explain(struct client *c, const struct question_request *r)
 		reply(c, "explain", 0, "no host:port");
 		return;
 	}
-	policy_decide(asking_policy(c->control->asking), &t, &d);
+	session_explain(gate_session(asking_gate(c->control->asking)), &t, &d);
 	jsonout_begin(&j, line, sizeof(line));
 	jsonout_str(&j, "reply", "explain");
 	jsonout_bool(&j, "ok", true);

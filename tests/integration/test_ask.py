@@ -434,7 +434,10 @@ class NeverAsked(AskCase):
                 ([], "http://localhost/", "this machine"),
                 ([], "http://127.0.0.2:9/", None),
                 ([], "http://metadata.google.internal/", "metadata"),
-                ([], "http://169.254.169.254/", "metadata")]
+                ([], "http://169.254.169.254/", "metadata"),
+                # what /etc/hosts says is known, and no answer could open it
+                ([], "http://hosts-lo.example/", "allow with: --allow hosts-lo.example:80 "
+                 "--allow 127.0.0.1:80")]
         for options, url, why in rows:
             with self.subTest(url, options=options):
                 o = self.w.oracle()
@@ -445,10 +448,11 @@ class NeverAsked(AskCase):
                     self.assertIn(why, done.stderr)
                 self.assertFalse(os.path.exists(asked))
                 self.assertQuiet(o)
-        done = self.w.sbx_run(["--ask", "exec:" + ask], self.curl(URL))  # the twin
-        self.assertEqual(done.stdout, HELLO, done.stderr)
-        self.assertTrue(os.path.exists(asked))
-        os.unlink(asked)
+        for host in ("good", "hosts-good"):  # the twins
+            done = self.w.sbx_run(["--ask", "exec:" + ask], self.curl("http://%s.example/" % host))
+            self.assertEqual(done.stdout, "hello from net %s.example\n" % host, done.stderr)
+            self.assertTrue(os.path.exists(asked))
+            os.unlink(asked)
 
     def test_an_allowed_name_is_not_asked_about(self):
         done = self.w.sbx_run(["--ask", "exec:/bin/false", "-a", "good.example"], self.curl(URL))
@@ -838,9 +842,15 @@ class ByControl(AskCase):
         self.assertEqual(c.event("question")["id"], q["id"])
         self.assertTrue(c.event("list")["ok"])
         for target, verdict in (("other.example:80", "allow"), ("evil.example:80", "deny"),
-                                ("good.example:80", "ask"), ("localhost:80", "deny")):
+                                ("good.example:80", "ask"), ("localhost:80", "deny"),
+                                ("hosts-good.example:80", "ask"), ("hosts-lo.example:80", "deny")):
             c.say(op="explain", target=target)
-            self.assertEqual(c.event("explain")["verdict"], verdict)
+            told = c.event("explain")
+            self.assertEqual((told["verdict"], told["target"]), (verdict, target))
+            if target == "hosts-lo.example:80":  # as the proxy and `why` say it
+                done = self.w.run([self.w.sbx, "why", "--no-config", target])
+                self.assertEqual(told["text"], done.stdout.splitlines()[0])
+                self.assertIn("leads to 127.0.0.1", told["text"])
         c.say(op="answer", id=q["id"], verdict="deny")
         proc.communicate(timeout=20)
 

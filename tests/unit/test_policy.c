@@ -1060,6 +1060,53 @@ static void test_share_denies_addresses(void **state)
 	policy_free(base);
 }
 
+/* What is known of a name before it is looked up: nobody is asked in vain. */
+static void test_foresee_asks_only_what_an_answer_opens(void **state)
+{
+	static const struct {
+		const char *addr[2];
+		enum verdict verdict;
+		enum code code;
+		const char *leads_to;
+	} row[] = {
+		{ { NULL }, VERDICT_ASK, CODE_NOT_LISTED, NULL },
+		{ { "93.184.216.34" }, VERDICT_ASK, CODE_NOT_LISTED, NULL },
+		{ { "127.0.0.1", "93.184.216.34" }, VERDICT_ASK, CODE_NOT_LISTED, NULL },
+		{ { "127.0.0.1" }, VERDICT_DENY, CODE_NOT_LISTED, "127.0.0.1" },
+		{ { "10.0.0.1", "127.0.0.1" }, VERDICT_DENY, CODE_NOT_LISTED, "10.0.0.1" },
+		{ { "169.254.169.254" }, VERDICT_DENY, CODE_METADATA, NULL },
+		{ { "203.0.113.9" }, VERDICT_DENY, CODE_DENIED, NULL },
+	};
+	const struct lists l = { .deny = { "203.0.113.0/24" }, .unknown = VERDICT_ASK };
+	struct policy *p = make(&l);
+	const struct target t = target("h.example:80");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
+		struct addr v[2];
+		struct decision d;
+		size_t n = 0;
+
+		while (n < ARRAY_SIZE(v) && row[i].addr[n]) {
+			v[n] = addr(row[i].addr[n]);
+			n++;
+		}
+		policy_decide(p, &t, &d);
+		assert_int_equal(d.verdict, VERDICT_ASK);
+		policy_foresee(p, &t, v, n, NULL, &d);
+		assert_int_equal(d.verdict, row[i].verdict);
+		assert_int_equal(d.code, row[i].code);
+		if (row[i].leads_to) {
+			const struct addr to = addr(row[i].leads_to);
+
+			assert_memory_equal(&d.leads_to, &to, sizeof(to));
+		} else {
+			assert_int_equal(d.leads_to.family, AF_UNSPEC);
+		}
+	}
+	policy_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1092,6 +1139,7 @@ int main(void)
 		cmocka_unit_test(test_bounds_hold_together),
 		cmocka_unit_test(test_share_adds_bounds_only),
 		cmocka_unit_test(test_share_denies_addresses),
+		cmocka_unit_test(test_foresee_asks_only_what_an_answer_opens),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
