@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -67,7 +68,7 @@ static bool option_is(int fd, int option, int want)
 	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == want;
 }
 
-/* Whether the descriptor is what the record says. */
+/* Whether the descriptor is what the record says. Of streams TCP alone: others know not all that we set. */
 static bool fits(const struct record *r, int fd)
 {
 	switch ((enum netns_kind)r->kind) {
@@ -81,7 +82,7 @@ static bool fits(const struct record *r, int fd)
 	case NETNS_FORWARD:
 		return (r->family == AF_INET || r->family == AF_INET6) &&
 		       option_is(fd, SO_DOMAIN, r->family) && option_is(fd, SO_TYPE, SOCK_STREAM) &&
-		       option_is(fd, SO_ACCEPTCONN, 1);
+		       option_is(fd, SO_PROTOCOL, IPPROTO_TCP) && option_is(fd, SO_ACCEPTCONN, 1);
 	}
 	return false;
 }

@@ -32,6 +32,7 @@
 #define HELLO_REQUEST	   0
 #define SERVER_HELLO	   2
 #define SERVER_HELLO_START (MESSAGE_HEADER + 2 + 32) /* with version and random */
+#define SOME		   2048			     /* bytes let go at a time */
 #define TURNS		   4 /* looks at a client that goes on sending, before others have theirs */
 
 /* The random of a ServerHello that is a HelloRetryRequest: SHA-256 of that word (RFC 8446 4.1.3) */
@@ -310,8 +311,20 @@ void snicheck_server(struct snicheck *s, const uint8_t *p, size_t n)
 
 /* ---- both, in a tunnel */
 
+/*
+ * Whoever handed the listener to `serve` may have set an offset for looks (SO_PEEK_OFF, which TCP has
+ * since Linux 6.9) that each accepted socket inherits: what is looked at is then not what goes out.
+ */
+static void look_at_the_beginning(int fd)
+{
+	const int off = -1;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off));
+}
+
 void snicheck_begin(struct snicheck *s, struct tunnel *t, const uint8_t *p, size_t n)
 {
+	look_at_the_beginning(t->side[CLIENT].fd);
 	if (n) {
 		s->early = xmalloc(n);
 		memcpy(s->early, p, n);
@@ -375,23 +388,30 @@ static void pass(struct tunnel *t, const uint8_t *p, size_t n)
 		tunnel_keep(t, CLIENT, p, n, 0);
 }
 
-/* What was looked at is there: the first @n bytes of it go. */
-static void let_go(struct snicheck *s, struct tunnel *t, uint8_t *scratch, size_t n)
+/*
+ * What was looked at is in @scratch, and still to be read: the first @n bytes of it go. Return: false
+ * if something else is read.
+ */
+static bool let_go(struct snicheck *s, struct tunnel *t, const uint8_t *scratch, size_t n)
 {
-	size_t early = s->nearly - s->off < n ? s->nearly - s->off : n;
+	size_t at = s->nearly - s->off < n ? s->nearly - s->off : n;
+	uint8_t some[SOME];
 
-	if (early)
-		pass(t, s->early + s->off, early);
-	s->off += early;
-	n -= early;
-	while (n && t->side[CLIENT].readable) {
-		ssize_t got = way_read(&t->way[CLIENT], &t->side[CLIENT], scratch, n);
+	if (at)
+		pass(t, s->early + s->off, at);
+	s->off += at;
+	while (at < n && t->side[CLIENT].readable) {
+		size_t want = n - at < sizeof(some) ? n - at : sizeof(some);
+		ssize_t got = way_read(&t->way[CLIENT], &t->side[CLIENT], some, want);
 
 		if (got <= 0)
 			continue;
-		pass(t, scratch, (size_t)got);
-		n -= (size_t)got;
+		if (memcmp(some, scratch + at, (size_t)got) != 0)
+			return false;
+		pass(t, some, (size_t)got);
+		at += (size_t)got;
 	}
+	return true;
 }
 
 /* An end behind bytes that cannot be let go is not seen by looking at them. */
@@ -416,7 +436,8 @@ static enum snicheck_verdict client_turn(struct snicheck *s, struct tunnel *t, u
 
 		if (v == SNICHECK_REFUSE)
 			return v;
-		let_go(s, t, scratch, v == SNICHECK_PASS ? s->nearly - s->off : go);
+		if (!let_go(s, t, scratch, v == SNICHECK_PASS ? n : go))
+			return SNICHECK_REFUSE;
 		if (v == SNICHECK_PASS || !client->readable || client->broken)
 			return v;
 		if (!go && !ends_here(s, t))

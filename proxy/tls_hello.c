@@ -28,28 +28,38 @@ static enum parse record_header(const uint8_t *p, size_t n, size_t *len)
 	return *len && *len <= RECORD_MAX ? PARSE_OK : PARSE_BAD;
 }
 
-/* Copy the first @n handshake bytes out of their records; all of them have come. */
-static void gather(const uint8_t *p, size_t n, uint8_t *out)
+/*
+ * Copy the first @want handshake bytes out of their records, which are in @r. Return: false if they
+ * are not there, for these are other bytes than those that were scanned.
+ */
+static bool gather(struct reader r, size_t want, uint8_t *out)
 {
-	while (n) {
-		size_t len = (size_t)p[3] << 8 | p[4];
-		size_t part = len < n ? len : n;
+	while (want) {
+		const uint8_t *head, *body;
+		size_t part;
 
-		memcpy(out, p + RECORD_HEADER_SIZE, part);
+		if (!reader_take(&r, RECORD_HEADER_SIZE, &head))
+			return false;
+		part = (size_t)head[3] << 8 | head[4];
+		if (part > want)
+			part = want;
+		if (!part || !reader_take(&r, part, &body))
+			return false;
+		memcpy(out, body, part);
 		out += part;
-		n -= part;
-		p += RECORD_HEADER_SIZE + len;
+		want -= part;
 	}
+	return true;
 }
 
-static enum parse learn_size(struct tls_hello_scan *s, const uint8_t *p, size_t have)
+static enum parse learn_size(struct tls_hello_scan *s, struct reader r, size_t have)
 {
 	uint8_t head[MESSAGE_HEADER];
 
 	if (s->want || !have)
 		return PARSE_OK;
-	gather(p, have < MESSAGE_HEADER ? have : MESSAGE_HEADER, head);
-	if (head[0] != CLIENT_HELLO)
+	if (!gather(r, have < MESSAGE_HEADER ? have : MESSAGE_HEADER, head) ||
+	    head[0] != CLIENT_HELLO)
 		return PARSE_BAD;
 	if (have < MESSAGE_HEADER)
 		return PARSE_OK;
@@ -60,6 +70,8 @@ static enum parse learn_size(struct tls_hello_scan *s, const uint8_t *p, size_t 
 /* Walk the records that have come since the last call. OK: the whole message is there. */
 static enum parse scan_records(struct tls_hello_scan *s, const uint8_t *p, size_t n)
 {
+	if (n < s->off)
+		return PARSE_BAD;
 	for (;;) {
 		size_t len, here;
 		enum parse result = record_header(p + s->off, n - s->off, &len);
@@ -69,7 +81,7 @@ static enum parse scan_records(struct tls_hello_scan *s, const uint8_t *p, size_
 		here = n - s->off - RECORD_HEADER_SIZE;
 		if (here > len)
 			here = len;
-		if (learn_size(s, p, s->have + here) != PARSE_OK)
+		if (learn_size(s, reader_init(p, n), s->have + here) != PARSE_OK)
 			return PARSE_BAD;
 		/* nothing may share the last record with a ClientHello (RFC 8446 5.1) */
 		if (s->want && s->have + len > s->want)
@@ -178,8 +190,8 @@ enum parse tls_hello_parse(struct tls_hello_scan *scan, const void *p, size_t n,
 	if (result != PARSE_OK)
 		return result;
 	message = xmalloc(scan->want);
-	gather(p, scan->want, message);
-	if (!parse_message(reader_init(message, scan->want), &hello))
+	if (!gather(reader_init(p, seen), scan->want, message) ||
+	    !parse_message(reader_init(message, scan->want), &hello))
 		return PARSE_BAD;
 	*out = hello;
 	return PARSE_OK;

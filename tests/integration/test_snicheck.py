@@ -8,6 +8,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from serving import ServeCase  # noqa: E402
 from world import WorldCase, main, setup_world, teardown_world, v4  # noqa: E402
 
 RETRY = "v4only.example"  # its port 443 asks for another hello
@@ -52,6 +53,48 @@ try:
         inc.write(data)
 except ConnectionResetError:
     print("reset", hellos)
+"""
+
+# A session whose listener passes on an offset for looks (SO_PEEK_OFF): behind the hello that is sent
+# stands one that would be let go. Or, with "one", the first alone and no offset.
+OFFSET = r"""
+import json, socket, ssl, struct, sys
+def hello(host):
+    inc, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = ssl._create_unverified_context().wrap_bio(inc, out, server_hostname=host)
+    try:
+        tls.do_handshake()
+    except ssl.SSLWantReadError:
+        return out.read()
+def frame(*records):
+    return struct.pack("=II", 0x5342584e, len(records)) + b"".join(
+        struct.pack("=BBHH", *r) for r in records).ljust(6 * 64, b"\0")
+def line():
+    return json.loads(control.recv(65536))["ok"]
+first, second = hello(sys.argv[2]), hello(sys.argv[3])
+assert len(first) == len(second)
+control, l = socket.socket(socket.AF_UNIX), socket.create_server(("127.0.0.1", 0))
+control.connect(sys.argv[1])
+control.sendall(b'{"op":"attach","capture":false}\n')
+assert line()
+socket.send_fds(control, [frame((0, socket.AF_INET, l.getsockname()[1], 0))], [l.fileno()])
+control.sendall(frame())
+assert line()
+try:
+    if sys.argv[4] != "one":
+        l.setsockopt(socket.SOL_SOCKET, 42, len(first))
+except OSError:
+    pass  # a kernel before Linux 6.9
+s = socket.create_connection(l.getsockname(), 20)
+s.sendall(b"CONNECT %s:443 HTTP/1.1\r\nHost: x\r\n\r\n" % sys.argv[3].encode())
+got = b""
+while not got.endswith(b"\r\n\r\n"):
+    got += s.recv(1)
+s.sendall(first if sys.argv[4] == "one" else first + second)
+try:
+    print(s.recv(1) == bytes([22]))
+except ConnectionResetError:
+    print("reset")
 """
 
 
@@ -165,7 +208,7 @@ class ServerName(WorldCase):
                                                       "evil.test"])
         self.assertNotEqual(bad.returncode, 0)
         self.assertIn("ConnectionResetError", bad.stderr)
-        self.assertEqual(len(self.refusal_lines(bad.stderr)), 1)
+        self.assertEqual(len(self.refusal_lines(bad.stderr)), 1, bad.stderr)
 
     def test_strict_wants_tls(self):  # Q-086
         script = ("import socket\n"
@@ -266,6 +309,28 @@ class SecondHello(WorldCase):
             self.assertIn("HTTP/1.0 200 ok", done.stdout, done.stderr)
             self.assertIn("Verify return code: 0", done.stdout)
             self.assertEqual(rec.up.count(RETRY.encode()), 2)
+
+
+class HandedOver(ServeCase):
+    """Over a listener of a session of `serve`, which may have set on it what it likes."""
+
+    def attempt(self, *args):
+        """What the client says, and what the server was sent."""
+        recorder = Recorder(self.w, v4(3), 443, 443, 65536)
+        try:
+            done = self.w.run(["/usr/bin/python3", "-c", OFFSET, self.path(), *args])
+            self.assertEqual(done.stderr, "")
+            return done.stdout.strip(), recorder.up
+        finally:
+            recorder.close()
+
+    def test_what_is_looked_at_is_what_goes(self):
+        with self.serve(["-a", RETRY, "-q"]):
+            said, sent = self.attempt(RETRY, RETRY, "one")
+            self.assertEqual(said, "True")
+            self.assertIn(RETRY.encode(), sent)
+            for how in "one", "offset":
+                self.assertEqual(self.attempt(OTHER, RETRY, how), ("reset", b""), how)
 
 
 def setUpModule():

@@ -19,16 +19,21 @@
 
 #define MANY 150 /* three frames */
 
-static int make_listener(void)
+/* @fd: a socket */
+static int listening(int fd)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET,
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	assert_true(fd >= 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
 	assert_int_equal(listen(fd, 1), 0);
 	return fd;
+}
+
+static int make_listener(void)
+{
+	return listening(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
 static int count_fds(void)
@@ -131,6 +136,15 @@ static void test_recv_refuses_what_does_not_fit(void **state)
 	bad.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	refused(bad, "malformed"); /* a socket, but not listening */
 	(void)close(bad.fd);
+	bad.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
+	if (bad.fd >= 0) { /* this kernel has it */
+		refused((struct netns_listener){ .kind = NETNS_PROXY,
+						 .family = AF_INET,
+						 .port = 1,
+						 .fd = listening(bad.fd) },
+			"malformed");
+		(void)close(bad.fd);
+	}
 	(void)close(good.fd);
 }
 

@@ -554,6 +554,31 @@ static void test_turn_lets_go(void **state)
 }
 
 /* Two hellos that come glued together, in early data or not: the first goes alone. */
+/* An offset for looks, as an accepted socket inherits it, shows what does not go out. */
+static void test_turn_judges_what_goes(void **state)
+{
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		struct hello evil = *hello_for("evil.example", 12, 0, 16384, 0);
+		const struct hello *good = hello_for("good.example", 12, 0, 16384, 0);
+		struct world w;
+
+		world_open(&w);
+		if (late)
+			snicheck_begin(w.s, &w.t, NULL, 0);
+		assert_int_equal(setsockopt(w.t.side[0].fd, SOL_SOCKET, SO_PEEK_OFF,
+					    &(int){ (int)evil.n }, sizeof(int)),
+				 0);
+		if (!late)
+			snicheck_begin(w.s, &w.t, NULL, 0);
+		send_all(w.client, evil.p, evil.n);
+		send_all(w.client, good->p, good->n);
+		assert_int_equal(turn(&w), SNICHECK_REFUSE);
+		expect_at(w.server, NULL, 0);
+		world_close(&w);
+	}
+}
+
 static void test_turn_holds_the_second(void **state)
 {
 	static struct hello both;
@@ -625,6 +650,7 @@ int main(void)
 		cmocka_unit_test(test_new_judges_names_on_443_only),
 		cmocka_unit_test(test_look_takes_nothing),
 		cmocka_unit_test(test_turn_lets_go),
+		cmocka_unit_test(test_turn_judges_what_goes),
 		cmocka_unit_test(test_turn_holds_the_second),
 		cmocka_unit_test(test_turn_sees_an_end_behind),
 	};

@@ -362,6 +362,30 @@ static void test_parse_rejects_malformed_messages(void **state)
 }
 
 /* Behind a good hello: in the same record is BAD, in the next is the connection's business. */
+/* A scan that was made of other bytes leads nowhere. */
+static void test_parse_stays_within_other_bytes(void **state)
+{
+	static uint8_t other[MESSAGE_MAX];
+	struct tls_hello hello;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct tls_hello_scan scan = { 0 };
+		size_t n = i == 2 ? 100 : 5 + 16384 + 5 + 4;
+		uint8_t *copy;
+
+		memset(other, 0, sizeof(other));
+		memcpy(other, "\x16\x03\x01\x40\x00\x01\x00\x40\x00", 9);
+		assert_int_equal(tls_hello_parse(&scan, other, 5 + 16384, &hello), PARSE_MORE);
+		memset(other, i == 0 ? 0 : 0xff, sizeof(other));
+		memcpy(other + 5 + 16384, "\x16\x03\x01\x00\x04", 5);
+		copy = malloc(n);
+		memcpy(copy, other, n);
+		assert_int_equal(tls_hello_parse(&scan, copy, n, &hello), PARSE_BAD);
+		free(copy);
+	}
+}
+
 static void test_parse_stops_at_the_end(void **state)
 {
 	(void)state;
@@ -393,6 +417,7 @@ int main(void)
 		cmocka_unit_test(test_parse_is_bounded),
 		cmocka_unit_test(test_parse_rejects_what_is_no_hello),
 		cmocka_unit_test(test_parse_rejects_malformed_messages),
+		cmocka_unit_test(test_parse_stays_within_other_bytes),
 		cmocka_unit_test(test_parse_stops_at_the_end),
 	};
 
