@@ -212,6 +212,8 @@ void session_join(struct session *s, int client, int server)
 	if (!proxy_is_full(s)) {
 		sockopt_stream(client);
 		sockopt_stream(server);
+		sockopt_near(client); /* from the host's loopback to the sandbox's */
+		sockopt_near(server);
 		conn_join(s, client, server);
 		return;
 	}

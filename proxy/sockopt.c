@@ -29,3 +29,14 @@ void sockopt_stream(int fd)
 	set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, TCP_USER_TIMEOUT_MS);
 	fd_linger(fd, true);
 }
+
+/*
+ * Where BBR is the system's, each segment of this hop would wait for its turn on a timer. Reno is in
+ * every kernel, paces nothing, and any user may choose it.
+ */
+void sockopt_near(int fd)
+{
+	static const char plain[] = "reno";
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, plain, sizeof(plain) - 1);
+}

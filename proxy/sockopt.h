@@ -13,4 +13,11 @@
  */
 void sockopt_stream(int fd);
 
+/**
+ * sockopt_near() - the peer is on this machine: there is no network whose congestion matters
+ *
+ * For what sockopt_stream() has been called on, and inherited as well.
+ */
+void sockopt_near(int fd);
+
 #endif

@@ -442,7 +442,7 @@ static bool move(struct tunnel *t, unsigned i, struct pipepool *pool, uint8_t *s
 	}
 	if (w->held == 0)
 		pipepool_put(pool, &w->pipe);
-	if (moved < TUNNEL_COPY)
+	if (moved < TUNNEL_COPY && !from->readable) /* else the receiver was full */
 		w->bulk = false;
 	if (w->eof && !w->done && !w->keep && !w->held) {
 		w->done = true;

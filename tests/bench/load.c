@@ -439,16 +439,26 @@ static uint32_t quantile(unsigned percent)
 	return st.nus ? st.us[(st.nus - 1) * percent / 100] : 0;
 }
 
+/* Processor time of this process so far. */
+static double cpu_seconds(void)
+{
+	struct rusage u;
+
+	(void)getrusage(RUSAGE_SELF, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
 static void report(double secs)
 {
 	qsort(st.us, st.nus, sizeof(*st.us), by_value);
 	(void)printf("{\"ops\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"lost\":%" PRIu64
 		     ",\"seconds\":%.4f,\"per_second\":%.1f,\"mib_per_second\":%.2f,"
-		     "\"truncated\":%" PRIu64
-		     ",\"p50_us\":%u,\"p99_us\":%u,\"max_us\":%u,\"first_error\":\"%s\"}\n",
+		     "\"truncated\":%" PRIu64 ",\"cpu_seconds\":%.6f,\"p50_us\":%u,\"p99_us\":%u,"
+		     "\"max_us\":%u,\"first_error\":\"%s\"}\n",
 		     st.ops, st.errors, st.lost, secs, (double)st.ops / secs,
-		     (double)st.bytes / secs / (1024 * 1024), st.truncated, quantile(50),
-		     quantile(99), quantile(100), st.first_error);
+		     (double)st.bytes / secs / (1024 * 1024), st.truncated, cpu_seconds(),
+		     quantile(50), quantile(99), quantile(100), st.first_error);
 }
 
 static void usage(void) __attribute__((noreturn));

@@ -58,10 +58,43 @@ static void test_stream_sets_what_limits_say(void **state)
 	}
 }
 
+static void assert_reno(int fd)
+{
+	char name[16] = "";
+	socklen_t len = sizeof(name);
+
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len), 0);
+	assert_string_equal(name, "reno");
+}
+
+static void test_near_is_not_paced_and_passes_it_on(void **state)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET };
+	socklen_t len = sizeof(sa);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), accepted;
+
+	(void)state;
+	sa.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(listener, (struct sockaddr *)&sa, len), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	sockopt_near(listener);
+	assert_reno(listener);
+	assert_int_equal(getsockname(listener, (struct sockaddr *)&sa, &len), 0);
+	assert_int_equal(connect(client, (struct sockaddr *)&sa, len), 0);
+	accepted = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(accepted >= 0);
+	assert_reno(accepted);
+	close(accepted);
+	close(client);
+	close(listener);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stream_sets_what_limits_say),
+		cmocka_unit_test(test_near_is_not_paced_and_passes_it_on),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

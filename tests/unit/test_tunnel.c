@@ -622,6 +622,40 @@ static void test_idle_tunnels_own_two_descriptors(void **state)
 	origin_stop(o);
 }
 
+/* Nothing moves while the receiver is full: that does not mean that little comes. */
+static void test_pump_splices_on_after_a_full_receiver(void **state)
+{
+	static uint8_t scratch[TUNNEL_COPY];
+	struct event_base *base = event_base_new();
+	struct pipepool pool = { .n = 0 };
+	struct tunnel t;
+	int a[2], b[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, a), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, b), 0);
+	tunnel_init(&t);
+	side_open(&t.side[0], base, a[1], NULL, NULL);
+	side_open(&t.side[1], base, b[1], NULL, NULL);
+	while (t.side[1].writable) {
+		while (send(a[0], scratch, sizeof(scratch), MSG_NOSIGNAL) > 0)
+			;
+		t.side[0].readable = true;
+		assert_int_not_equal(tunnel_pump(&t, &pool, scratch), TUNNEL_DONE);
+	}
+	assert_true(t.way[0].bulk);
+	t.side[0].readable = true;
+	assert_int_equal(tunnel_pump(&t, &pool, scratch), TUNNEL_WAIT);
+	assert_true(t.way[0].bulk);
+	for (int i = 0; i < 2; i++) {
+		side_close(&t.side[i], true);
+		close(i == 0 ? a[0] : b[0]);
+	}
+	tunnel_clear(&t, &pool);
+	pipepool_clear(&pool);
+	event_base_free(base);
+}
+
 /* A pipe is borrowed while bytes wait and goes back when they have gone. */
 static void test_pump_keeps_no_pipe_and_no_buffer(void **state)
 {
@@ -654,6 +688,7 @@ static void test_pump_keeps_no_pipe_and_no_buffer(void **state)
 	}
 	t.side[0].readable = t.side[1].writable = true;
 	assert_int_equal(tunnel_pump(&t, &pool, scratch), TUNNEL_WAIT);
+	assert_false(t.way[0].bulk);
 	assert_int_equal(t.way[0].pipe.rd, -1);
 	assert_null(t.way[0].keep);
 	assert_int_equal(t.way[0].bytes, sizeof(data));
@@ -688,6 +723,7 @@ int main(void)
 		T(test_reader_that_stops_holds_the_server_back),
 		T(test_both_directions_at_once),
 		T(test_idle_tunnels_own_two_descriptors),
+		cmocka_unit_test(test_pump_splices_on_after_a_full_receiver),
 		cmocka_unit_test(test_pump_keeps_no_pipe_and_no_buffer),
 	};
 
