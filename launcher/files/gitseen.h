@@ -18,6 +18,7 @@ enum gitseen_kind {
 	GITSEEN_TREE,	  /* where a working tree is */
 	GITSEEN_ODD,	  /* neither a file nor a directory */
 	GITSEEN_GIT,	  /* a submodule's git directory */
+	GITSEEN_INDEX,	  /* a file that holds git's index, by what it is and when it was changed */
 	GITSEEN_LOCKED,	  /* a directory in which the command cannot write */
 };
 

@@ -12,6 +12,11 @@
  *    So each must be a plain file of the working tree, or missing. Of a linked worktree or a submodule it
  *    must also have been in the list at the start, and the working tree be the one that was named then.
  *
+ *  - index, and the files that a split one refers to: names in it that lead out of the working tree, or
+ *    into .git. git checkout writes there, hooks or start-up files, and git commit copies from there.
+ *  - MERGE_AUTOSTASH: with the next commit git writes what is in that stash into the working tree, where
+ *    the names of protect.c are free again by then.
+ *
  * What was there at the start is the user's and stays. What cannot be read whole goes, whosever it is: a
  * program of git's might still read as much of it as does harm.
  */
@@ -32,9 +37,11 @@
 #include "base/fd.h"
 #include "base/xalloc.h"
 #include "launcher/files/gitconfig.h"
+#include "launcher/files/gitindex.h"
 #include "launcher/files/gitopts.h"
 
 #define STATE_MAX (4 * 1024 * 1024)
+#define INDEX_MAX (256 * 1024 * 1024) /* of two million files */
 #define TODO	  "git-rebase-todo"
 
 #define RUNS   "'git rebase --continue' would run:"
@@ -43,6 +50,8 @@
 #define PASSES "git would pass options to a program of its own:"
 #define QUOTES "git would have a shell run:"
 #define COPIES "git would copy a file from elsewhere into rr-cache:"
+#define STASH  "the next 'git commit' would write what is in this stash into the working tree:"
+#define WRITES "git would write or read a file elsewhere by it ('git reset' makes a new one):"
 
 const char *gitstate_take_away(int dir, const char *name)
 {
@@ -185,9 +194,15 @@ static void sweep_lines(const struct gitstate *g, const struct gitstate_visit *v
 static void deal(const struct gitstate_visit *v, int dir, const char *name, const char *at,
 		 const char *what, const char *which)
 {
+	size_t n = strlen(which);
+	CLEANUP_FREE char *shown = NULL;
+
 	if (v->task == GITSTATE_NOTE)
 		return;
-	v->say(v->arg, at, what, which,
+	while (n > 0 && which[n - 1] == '\n')
+		n--;
+	shown = xstrndup(which, n);
+	v->say(v->arg, at, what, shown,
 	       v->task == GITSTATE_WARN ? GITSTATE_ORPHAN : gitstate_take_away(dir, name));
 }
 
@@ -432,6 +447,97 @@ void gitstate_file(struct gitstate *g, const struct gitstate_visit *v, int dir, 
 		visit_resolutions(g, v, dir, name, at);
 	else
 		visit_text(g, v, dir, name, at, QUOTES, gitopts_is_quoted);
+}
+
+static void take_format(void *arg, const char *section, const char *key, const char *value)
+{
+	size_t *hash = arg;
+
+	if (strcasecmp(section, "extensions") == 0 && strcasecmp(key, "objectformat") == 0)
+		*hash = strcmp(value, "sha256") == 0 ? GITINDEX_SHA256 : GITINDEX_SHA1;
+}
+
+/* The size of an object's name, as the configuration says, which is locked. */
+static size_t hash_size(int dir)
+{
+	CLEANUP_FREE char *common = read_small(dir, "commondir");
+	CLEANUP_CLOSE int other = -1;
+	CLEANUP_FREE char *config = NULL;
+	size_t hash = GITINDEX_SHA1;
+
+	if (common) {
+		common[strcspn(common, "\r\n")] = '\0';
+		other = openat(dir, common, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	}
+	config = read_small(other < 0 ? dir : other, "config");
+	if (config)
+		gitconfig_parse(config, strlen(config), take_format, &hash);
+	return hash;
+}
+
+/* Whether nobody has changed the file since the start. */
+static bool is_same(struct gitstate *g, const struct gitstate_visit *v, int fd, const char *at)
+{
+	struct stat st;
+	uint64_t id[4];
+
+	if (fstat(fd, &st) < 0)
+		return false;
+	id[0] = st.st_dev;
+	id[1] = st.st_ino;
+	id[2] = (uint64_t)st.st_ctim.tv_sec;
+	id[3] = (uint64_t)st.st_ctim.tv_nsec;
+	if (v->task != GITSTATE_SWEEP && gitstate_is_older(g, st.st_ctim))
+		gitseen_add(&g->seen, GITSEEN_INDEX, at, id, sizeof(id));
+	return v->task == GITSTATE_SWEEP &&
+	       gitseen_has(&g->seen, GITSEEN_INDEX, at, id, sizeof(id));
+}
+
+static void visit_index(struct gitstate *g, const struct gitstate_visit *v, int dir,
+			const char *name, const char *at)
+{
+	CLEANUP_CLOSE int fd = fd_open_regular(dir, name, O_NOFOLLOW, &(struct error){ 0 });
+	CLEANUP_FREE char *text = NULL, *found = NULL;
+	size_t n;
+
+	if (fd < 0 && errno != EACCES)
+		return;
+	if (fd >= 0 && (is_same(g, v, fd, at) || v->task == GITSTATE_NOTE))
+		return;
+	text = fd < 0 ? NULL : fd_read_file(fd, INDEX_MAX, &n);
+	switch (text ? gitindex_check(text, n, hash_size(dir), &found) : GITINDEX_BAD) {
+	case GITINDEX_OK:
+		break;
+	case GITINDEX_ELSEWHERE:
+		deal(v, dir, name, at, WRITES, found);
+		break;
+	case GITINDEX_BAD:
+		deal(v, dir, name, at, "an index of git's that cannot be read whole", "");
+		break;
+	}
+}
+
+static bool is_blank(const char *text, size_t n)
+{
+	(void)text;
+	return n == 0;
+}
+
+#define SHARED "sharedindex."
+
+bool gitstate_is_top(const char *name)
+{
+	return strcasecmp(name, "index") == 0 || strcasecmp(name, "MERGE_AUTOSTASH") == 0 ||
+	       strncasecmp(name, SHARED, strlen(SHARED)) == 0;
+}
+
+void gitstate_top(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
+		  const char *at)
+{
+	if (strcasecmp(name, "MERGE_AUTOSTASH") == 0)
+		visit_text(g, v, dir, name, at, STASH, is_blank);
+	else
+		visit_index(g, v, dir, name, at);
 }
 
 void gitstate_clear(struct gitstate *g)

@@ -57,6 +57,13 @@ bool gitstate_is_file(const char *name);
 void gitstate_file(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
 		   const char *at);
 
+/** gitstate_is_top() - whether gitstate_top() is to be called for a file of this name. */
+bool gitstate_is_top(const char *name);
+
+/** gitstate_top() - the same for a file @name right in the git directory @dir: an index, an autostash. */
+void gitstate_top(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
+		  const char *at);
+
 /**
  * gitstate_filter() - take lines that would be run, and are not known, out of the list of a rebase
  * @text: changed in place

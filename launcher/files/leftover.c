@@ -355,15 +355,18 @@ static void visit_entry(struct visit *v, int dir, const char *above, const struc
 			enum place place, unsigned depth)
 {
 	mode_t mode = mode_of(dir, e);
+	bool top = (place == PLACE_GIT || place == PLACE_LINKED) && gitstate_is_top(e->d_name);
 	CLEANUP_FREE char *at = NULL;
 
 	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-	    (S_ISREG(mode) && !gitstate_is_file(e->d_name)))
+	    (S_ISREG(mode) && !top && !gitstate_is_file(e->d_name)))
 		return;
 	if (S_ISDIR(mode) && is_store(place, e->d_name))
 		return;
 	at = xasprintf("%s%s%s", above, *above ? "/" : "", e->d_name);
-	if (S_ISREG(mode))
+	if (S_ISREG(mode) && top)
+		gitstate_top(&v->l->state, &v->state, dir, e->d_name, at);
+	else if (S_ISREG(mode))
 		gitstate_file(&v->l->state, &v->state, dir, e->d_name, at);
 	else if (S_ISDIR(mode))
 		visit_subdir(v, dir, e->d_name, at, place, depth);

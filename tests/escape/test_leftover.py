@@ -37,6 +37,19 @@ printf '[core]\nrepositoryformatversion = 1\nbare = false\nfsmonitor = touch %s/
 printf '[core]\nbare = false\nworktree = %s\n' $PWD > config.worktree"""
 
 
+# an index with whatever names, each with a blob
+INDEX = r"""import hashlib, struct, sys
+names = sorted((path.encode(), blob) for path, blob in zip(sys.argv[1::2], sys.argv[2::2]))
+data = b"DIRC" + struct.pack(">II", 2, len(names))
+for name, blob in names:
+    entry = bytes(24) + struct.pack(">I", 0o100755)
+    entry += bytes(12) + bytes.fromhex(blob) + struct.pack(">H", len(name)) + name
+    data += entry + bytes(8 - len(entry) % 8)
+with open(".git/index", "wb") as f:
+    f.write(data + hashlib.sha1(data).digest())
+"""
+
+
 class Leftover(World):
     def repository(self, uid):
         """A new one, and a directory and a file of the user's that are to stay as they are."""
@@ -238,6 +251,70 @@ class Leftover(World):
                         self.host(uid, GIT + "commit -q --allow-empty -m new")
                         got = self.host(uid, "cat .git/rr-cache/*/postimage", check=False).stdout
                         self.assertEqual(got, "canary\n" if bare else "")
+
+    def write_index(self, uid, names, bare):
+        with open(self.repo + "/index.py", "w") as f:
+            f.write(INDEX)
+        return self.command(uid, "echo owned > owned; B=$(git hash-object -w owned); python3 index.py %s" % names, bare)
+
+    def test_no_name_in_the_index_leads_elsewhere(self):
+        """To throw away what the command has done is the first that many a user does."""
+        for uid in users():
+            for later in ("git checkout -q .", "git restore ."):
+                for bare in (True, False):
+                    with self.subTest(uid=uid, later=later, bare=bare):
+                        self.repository(uid)
+                        self.host(uid, "rm $V")
+                        done = self.write_index(uid, "../../../..$V $B $D/mark $B .git/hooks/post-merge $B", bare)
+                        self.assertEqual((done.returncode, REMOVED in done.stderr), (0, not bare), done.stderr)
+                        self.host(uid, later, check=bare)
+                        hook = self.repo + "/.git/hooks/post-merge"
+                        self.assertEqual([os.path.exists(p) for p in (self.victim, self.dir + "/mark", hook)],
+                                         [bare] * 3)
+
+    def test_git_commits_no_secret_by_the_index(self):
+        """A later run could read what git commit -a has taken from elsewhere."""
+        for uid in users():
+            for bare in (True, False):
+                self.repository(uid)
+                done = self.write_index(uid, "%s/.ssh/id_rsa $B" % self.home, bare)
+                self.assertEqual((done.returncode, REMOVED in done.stderr), (0, not bare), done.stderr)
+                self.host(uid, GIT + "commit -q -a -m new", check=False)
+                got = self.host(uid, "git cat-file blob $(echo canary | git hash-object --stdin)", check=False)
+                self.assertEqual(got.stdout, "canary\n" if bare else "")
+
+    # what git itself makes of an index, and of the configuration that it does so by
+    INDICES = {
+        "version 4": ("git config index.version 4; git config index.threads 4", ""),
+        "split": ("git config core.splitIndex true", "git update-index --split-index; ls .git/sharedindex.*; "),
+        "sparse": ("git sparse-checkout init --cone --sparse-index; git sparse-checkout set many/1", ""),
+        "SHA-256": ("rm -rf .git; git init -q --object-format=sha256; git add .; " + GIT + "commit -qm one", ""),
+    }
+
+    def test_an_index_of_gits_own_stays(self):
+        for uid in users():
+            for name, (before, inside) in self.INDICES.items():
+                with self.subTest(uid=uid, name=name):
+                    self.repository(uid)
+                    self.host(uid, "mkdir -p many/1 many/2; touch many/1/a many/1/ab many/2/a; git add .; " +
+                              GIT + "commit -qm four; " + before)
+                    done = self.command(uid, "git status -s; %secho d > many/1/d; git add .; git mv a aa; %s"
+                                        "commit -q -m five; echo e >> many/1/d; git add ." % (inside, GIT))
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertEqual(self.host(uid, "git status -s").stdout, "M  many/1/d\n")
+
+    def test_the_next_commit_brings_no_stash_of_the_commands(self):
+        for uid in users():
+            for bare in (True, False):
+                self.repository(uid)
+                done = self.command(uid, "B=$(echo owned | git hash-object -w --stdin); "
+                                    "export GIT_INDEX_FILE=.git/i; git read-tree HEAD; "
+                                    "git update-index --add --cacheinfo 100644,$B,.envrc; T=$(git write-tree); "
+                                    "I=$(" + GIT + "commit-tree -p HEAD -m i HEAD^{tree}); " + GIT +
+                                    "commit-tree -p HEAD -p $I -m w $T > .git/MERGE_AUTOSTASH", bare)
+                self.assertEqual((done.returncode, REMOVED in done.stderr), (0, not bare), done.stderr)
+                self.host(uid, GIT + "commit -q --allow-empty -m new")
+                self.assertEqual(os.path.exists(self.repo + "/.envrc"), bare)
 
     def test_a_resolution_of_the_users_own_is_kept(self):
         for uid in users():

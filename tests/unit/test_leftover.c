@@ -74,7 +74,8 @@ static int make_git(void **state)
 	(void)state;
 	shell("rm -rf .git HEAD objects refs; mkdir -p .git/logs/refs .git/refs/heads "
 	      ".git/objects/ab "
-	      ".git/objects/info; echo 'ref: refs/heads/m' > .git/HEAD; echo x > .git/index");
+	      ".git/objects/info; echo 'ref: refs/heads/m' > .git/HEAD; "
+	      "printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\0%020d' 0 > .git/index");
 	return 0;
 }
 
@@ -455,6 +456,68 @@ static void test_resolutions_are_of_plain_files(void **state)
 	shell("rm -r dir link w v");
 }
 
+#define INDEX(name) /* of one file with a name of four bytes */ \
+	"printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\1%060d\\0\\4" name  \
+	"\\0\\0\\0\\0\\0\\0%020d' 0 0 > .git/"
+
+static void test_an_index_does_not_lead_elsewhere(void **state)
+{
+	static const char *const files[] = { "index", "sharedindex.1", "worktrees/w/index" };
+
+	(void)state;
+	shell("mkdir -p .git/worktrees/w");
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		CLEANUP_FREE char *good = xasprintf("%s%s", INDEX("name"), files[i]);
+		CLEANUP_FREE char *bad = xasprintf("%s%s", INDEX("../n"), files[i]);
+		CLEANUP_FREE char *cut = xasprintf("printf DIRC > .git/%s", files[i]);
+		CLEANUP_FREE char *path = xasprintf(".git/%s", files[i]);
+
+		run(LEFTOVER_GIT, good);
+		assert_true(exists(path));
+		assert_int_equal(lines, 0);
+		run(LEFTOVER_GIT, bad);
+		assert_false(exists(path));
+		assert_int_equal(lines, 1);
+		assert_non_null(strstr(said, "../n; the command has left it"));
+		run(LEFTOVER_GIT, cut);
+		assert_false(exists(path));
+		shell(bad);
+		run(LEFTOVER_GIT, "touch .git/new"); /* it was there */
+		assert_true(exists(path));
+		assert_int_equal(lines, 0);
+	}
+	run(LEFTOVER_GIT, INDEX("../n") "refs/heads/index"); /* a branch may have any name */
+	assert_true(exists(".git/refs/heads/index"));
+	run(LEFTOVER_GIT, INDEX("../n") "index; chmod 0 .git/index");
+	assert_false(exists(".git/index"));
+}
+
+static void test_an_index_has_names_as_long_as_the_configuration_says(void **state)
+{
+	(void)state;
+	shell("printf '[extensions]\n objectFormat = sha256\n' > .git/config");
+	run(LEFTOVER_GIT, INDEX("name") "index");
+	assert_false(exists(".git/index"));
+	run(LEFTOVER_GIT, "printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\1%072d\\0\\4name\\0\\0%032d' 0 0 "
+			  "> .git/index");
+	assert_true(exists(".git/index"));
+}
+
+static void test_an_autostash_goes(void **state)
+{
+	(void)state;
+	run(LEFTOVER_GIT, "echo 123 | tee .git/MERGE_AUTOSTASH > .git/refs/heads/MERGE_AUTOSTASH");
+	assert_false(exists(".git/MERGE_AUTOSTASH"));
+	assert_true(exists(".git/refs/heads/MERGE_AUTOSTASH"));
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(said, "123; the command has left it"));
+	shell("echo 123 > .git/MERGE_AUTOSTASH");
+	run(LEFTOVER_GIT, "echo 123 > .git/MERGE_AUTOSTASH");
+	assert_true(exists(".git/MERGE_AUTOSTASH"));
+	run(LEFTOVER_GIT, "echo 124 > .git/MERGE_AUTOSTASH");
+	assert_false(exists(".git/MERGE_AUTOSTASH"));
+}
+
 static void test_a_tree_does_not_become_a_repository(void **state)
 {
 	(void)state;
@@ -550,6 +613,10 @@ int main(void)
 		cmocka_unit_test_setup(test_lines_are_not_made_known_by_a_run, make_git),
 		cmocka_unit_test_setup(test_many_lines_are_looked_up_at_once, make_git),
 		cmocka_unit_test_setup(test_resolutions_are_of_plain_files, make_git),
+		cmocka_unit_test_setup(test_an_index_does_not_lead_elsewhere, make_git),
+		cmocka_unit_test_setup(test_an_index_has_names_as_long_as_the_configuration_says,
+				       make_git),
+		cmocka_unit_test_setup(test_an_autostash_goes, make_git),
 		cmocka_unit_test_setup(test_a_tree_does_not_become_a_repository, make_git),
 		cmocka_unit_test_setup(test_what_a_killed_run_left_is_told, make_git),
 	};

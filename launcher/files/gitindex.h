@@ -1,0 +1,30 @@
+/*
+ * gitindex.h - git's index, as far as it takes to see where its names lead
+ *
+ * git checks a name when it puts it into the index, and trusts it from then on; a command that may
+ * write in .git can write the index, too.
+ */
+#ifndef LAUNCHER_FILES_GITINDEX_H
+#define LAUNCHER_FILES_GITINDEX_H
+
+#include <stddef.h>
+
+#define GITINDEX_SHA1	20 /* the size of an object's name */
+#define GITINDEX_SHA256 32
+
+/** enum gitindex - what an index is */
+enum gitindex {
+	GITINDEX_OK,
+	GITINDEX_ELSEWHERE, /* a name leads out of the working tree, or into .git */
+	GITINDEX_BAD,	    /* git would not read it either, or not in one way only */
+};
+
+/**
+ * gitindex_check() - look at every name (gitformat-index(5), versions 2 to 4)
+ * @p, @n: the file
+ * @hash: the size of an object's name in this repository
+ * @name: receives the name that leads elsewhere, which the caller frees; else NULL
+ */
+enum gitindex gitindex_check(const void *p, size_t n, size_t hash, char **name);
+
+#endif
