@@ -184,3 +184,18 @@ const char *log_escape(char *out, size_t size, const void *p, size_t n)
 	out[o] = '\0';
 	return out;
 }
+
+const char *log_escape_once(char *out, size_t size, const void *p, size_t n)
+{
+	const uint8_t *s = p;
+
+	for (size_t i = 0; i < n; i++) {
+		if (s[i] < 0x20 || s[i] > 0x7e)
+			return log_escape(out, size, p, n);
+	}
+	if (n >= size)
+		n = size - 1;
+	memcpy(out, p, n);
+	out[n] = '\0';
+	return out;
+}

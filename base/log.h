@@ -88,4 +88,11 @@ void log_raw(const char *line, size_t len);
  */
 const char *log_escape(char *out, size_t size, const void *p, size_t n);
 
+/**
+ * log_escape_once() - log_escape() of text that whoever sent it should have escaped
+ *
+ * What is printable ASCII stays as it is: a backslash there is one of an escape.
+ */
+const char *log_escape_once(char *out, size_t size, const void *p, size_t n);
+
 #endif

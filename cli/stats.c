@@ -49,7 +49,7 @@ static bool get_text(const json_t *o, const char *key, char *out, size_t size)
 
 	if (!json_is_string(v))
 		return false;
-	(void)log_escape(out, size, json_string_value(v), json_string_length(v));
+	(void)log_escape_once(out, size, json_string_value(v), json_string_length(v));
 	return true;
 }
 

@@ -36,23 +36,11 @@ size_t question_format(const struct question *q, uint64_t now, char out[QUESTION
 
 /* ---- reading */
 
-static bool is_printable(const char *s)
-{
-	for (; *s; s++)
-		if (*s < 0x20 || *s > 0x7e)
-			return false;
-	return true;
-}
-
-/* What was escaped by the sender stays as it is; only what was not is escaped here. */
 static bool get_text(const json_t *o, const char *key, char *out, size_t size)
 {
 	const char *s = json_string_value(json_object_get(o, key));
 
-	if (s && is_printable(s))
-		(void)snprintf(out, size, "%s", s);
-	else
-		(void)log_escape(out, size, s ? s : "", s ? strlen(s) : 0);
+	(void)log_escape_once(out, size, s ? s : "", s ? strlen(s) : 0);
 	return s;
 }
 

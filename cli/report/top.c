@@ -208,19 +208,23 @@ static void print_json(const struct top *t)
 	}
 }
 
-static unsigned screen_lines(void)
+static struct winsize screen_size(void)
 {
 	struct winsize ws;
 
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) == 0 && ws.ws_row ? ws.ws_row : 24;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) < 0 || !ws.ws_row || !ws.ws_col)
+		ws = (struct winsize){ .ws_row = 24, .ws_col = 80 };
+	return ws;
 }
 
 /* In one write: nothing flickers. */
 static void draw(const struct top *t)
 {
 	struct card_style style = card_style(STDOUT_FILENO);
-	const struct topview view = { .columns = style.columns,
-				      .lines = screen_lines(),
+	const struct winsize size = screen_size();
+	const struct topview view = { .columns = size.ws_col,
+				      .lines =
+					      size.ws_row - 1u, /* ours is the last, behind a gap */
 				      .colour = style.colour && !getenv("NO_COLOR"),
 				      .rates = true };
 	CLEANUP_FREE char *text = NULL;
@@ -235,7 +239,7 @@ static void draw(const struct top *t)
 	(void)fputs("\033[H", stdout);
 	for (const char *p = text, *end; (end = strchr(p, '\n')); p = end + 1)
 		printf("%.*s\033[K\r\n", (int)(end - p), p);
-	(void)fputs("\033[J\033[7m q \033[0m ends this", stdout);
+	(void)fputs("\033[J\r\n\033[7m q \033[0m ends this", stdout);
 	(void)fflush(stdout);
 }
 

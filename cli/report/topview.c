@@ -6,10 +6,29 @@
 
 #define LINE_BYTES 2048
 
+/* Below that the command gets a line of its own; below the other one not all numbers have room. */
+#define COLUMNS_WIDE 100
+#define COLUMNS_ALL  70
+
 #define BOLD "\033[1m"
 #define DIM  "\033[2m"
 #define RED  "\033[31m"
 #define OFF  "\033[0m"
+
+#define INDENT "           "
+
+enum column {
+	COLUMN_SESSION,
+	COLUMN_AGE,
+	COLUMN_CONNS,
+	COLUMN_ALLOWED,
+	COLUMN_REFUSED,
+	COLUMN_FAILED,
+	COLUMN_OUT,
+	COLUMN_IN,
+	COLUMN_COMMAND,
+	COLUMN_NUM
+};
 
 /* "1.2k", four significant places at most, powers of 1000 */
 static const char *short_number(uint64_t v, char out[16])
@@ -60,6 +79,11 @@ void topview_sort(struct topview_row *row, size_t n)
 	qsort(row, n, sizeof(*row), busiest);
 }
 
+static bool is_below(const struct topview *v, unsigned columns)
+{
+	return v->columns && v->columns < columns;
+}
+
 /* One line, cut to the terminal, in one colour. */
 static void __attribute__((format(printf, 4, 5)))
 put_line(const struct topview *v, FILE *out, const char *colour, const char *fmt, ...)
@@ -87,10 +111,29 @@ static void put_sum(const struct topview *v, const struct topview_row *row, size
 		questions += row[i].now.questions;
 	}
 	put_line(v, out, BOLD,
-		 "sbx-net: %zu session%s, %llu connection%s, %llu refused, %llu question%s open", n,
-		 n == 1 ? "" : "s", (unsigned long long)connections, connections == 1 ? "" : "s",
+		 "%s%zu session%s, %llu connection%s, %llu refused, %llu question%s open",
+		 is_below(v, COLUMNS_ALL) ? "" : "sbx-net: ", n, n == 1 ? "" : "s",
+		 (unsigned long long)connections, connections == 1 ? "" : "s",
 		 (unsigned long long)refused, (unsigned long long)questions,
 		 questions == 1 ? "" : "s");
+}
+
+/* The columns of a session, as far as there is room; what stands last may be cut. */
+static void put_columns(const struct topview *v, FILE *out, const char *colour,
+			const char *const text[COLUMN_NUM])
+{
+	char line[LINE_BYTES];
+	int n = snprintf(line, sizeof(line), "%-10.10s %5s %6s %8s %8s", text[COLUMN_SESSION],
+			 text[COLUMN_AGE], text[COLUMN_CONNS], text[COLUMN_ALLOWED],
+			 text[COLUMN_REFUSED]);
+
+	if (!is_below(v, COLUMNS_ALL))
+		n += snprintf(line + n, sizeof(line) - (size_t)n, " %7s", text[COLUMN_FAILED]);
+	n += snprintf(line + n, sizeof(line) - (size_t)n, " %8s %8s", text[COLUMN_OUT],
+		      text[COLUMN_IN]);
+	if (!is_below(v, COLUMNS_WIDE))
+		(void)snprintf(line + n, sizeof(line) - (size_t)n, "  %s", text[COLUMN_COMMAND]);
+	put_line(v, out, colour, "%s", line);
 }
 
 /* Return: how many lines. */
@@ -99,20 +142,36 @@ static unsigned put_row(const struct topview *v, const struct topview_row *r, FI
 	const struct stats *s = &r->now;
 	char old[16], up[16], down[16], allowed[16], refused[16], failed[16], conns[16];
 
-	put_line(v, out, r->news ? RED : "", "%-10.10s %5s %6s %8s %8s %7s %8s %8s  %s", s->session,
-		 age(s->seconds, old), short_number(s->connections, conns),
-		 short_number(s->allowed, allowed), short_number(s->refused, refused),
-		 short_number(s->failed, failed), short_number(v->rates ? r->up : s->bytes_up, up),
-		 short_number(v->rates ? r->down : s->bytes_down, down),
-		 *s->command ? s->command : "(a session of serve)");
+	const char *const text[] = {
+		[COLUMN_SESSION] = s->session,
+		[COLUMN_AGE] = age(s->seconds, old),
+		[COLUMN_CONNS] = short_number(s->connections, conns),
+		[COLUMN_ALLOWED] = short_number(s->allowed, allowed),
+		[COLUMN_REFUSED] = short_number(s->refused, refused),
+		[COLUMN_FAILED] = short_number(s->failed, failed),
+		[COLUMN_OUT] = short_number(v->rates ? r->up : s->bytes_up, up),
+		[COLUMN_IN] = short_number(v->rates ? r->down : s->bytes_down, down),
+		[COLUMN_COMMAND] = *s->command ? s->command : "(a session of serve)",
+	};
+	unsigned lines = 1;
+
+	put_columns(v, out, r->news ? RED : "", text);
+	if (is_below(v, COLUMNS_WIDE)) {
+		put_line(v, out, "", INDENT "%s", text[COLUMN_COMMAND]);
+		lines++;
+	}
 	if (!*s->last)
-		return 1;
-	put_line(v, out, DIM, "           refused last: %s", s->last);
-	return 2;
+		return lines;
+	put_line(v, out, DIM, INDENT "refused last: %s", s->last);
+	return lines + 1;
 }
 
 void topview_print(const struct topview *view, const struct topview_row *row, size_t n, FILE *out)
 {
+	static const char *const sums[] = { "SESSION", "AGE", "CONNS", "ALLOWED", "REFUSED",
+					    "FAILED",  "OUT", "IN",    "COMMAND" };
+	static const char *const rates[] = { "SESSION", "AGE",	 "CONNS", "ALLOWED", "REFUSED",
+					     "FAILED",	"OUT/s", "IN/s",  "COMMAND" };
 	unsigned lines = 4; /* the head, and one kept free for what is left out */
 
 	put_sum(view, row, n, out);
@@ -123,11 +182,9 @@ void topview_print(const struct topview *view, const struct topview_row *row, si
 			 "session");
 		return;
 	}
-	put_line(view, out, DIM, "%-10s %5s %6s %8s %8s %7s %8s %8s  %s", "SESSION", "AGE", "CONNS",
-		 "ALLOWED", "REFUSED", "FAILED", view->rates ? "OUT/s" : "OUT",
-		 view->rates ? "IN/s" : "IN", "COMMAND");
+	put_columns(view, out, DIM, view->rates ? rates : sums);
 	for (size_t i = 0; i < n; i++) {
-		if (view->lines && lines + 2 > view->lines) {
+		if (view->lines && lines + 3 > view->lines) {
 			put_line(view, out, DIM, "and %zu more", n - i);
 			return;
 		}

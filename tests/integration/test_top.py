@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from serving import UNSHARE, ServeCase, wait_for  # noqa: E402
@@ -88,6 +87,7 @@ class Top(ServeCase):
             self.assertIn("1 session, 1 connection, 1 refused", out)
             self.assertIn("refused last: other.example:80 (denied)", out)
             self.assertNotIn("\x1b", out)
+            self.assertIn("bash -c \\x0aexec 3<>", out)  # escaped once
 
     def test_sessions_of_serve(self):
         with self.serve(["-a", "good.example", "-q"]):
@@ -113,7 +113,14 @@ class Top(ServeCase):
         self.assertNotEqual(t.modes(), t.before)
         t.resize(40)  # the kernel tells
         seen = t.expect_frame("ends this", lambda frame: self.width(frame) == 40)
-        self.assertIn("1 session, 1 connection, 1 refu\n", seen)
+        self.assertIn("\n1 session, 1 connection, 1 refused, 0 qu\n", "\n" + seen)
+        t.resize(60)  # less numbers, the command beneath them
+        seen = t.expect_frame("ends this", lambda frame: self.width(frame) in range(58, 61))
+        self.assertRegex(seen, r"(?m)^SESSION +AGE +CONNS +ALLOWED +REFUSED +OUT/s +IN/s$")
+        self.assertRegex(seen, r"(?m)^[0-9a-f]{8} .*\n {11}bash -c .*\n +refused last: other")
+        t.resize(200)
+        seen = t.expect_frame("ends this", lambda frame: self.width(frame) == 200)
+        self.assertRegex(seen, r"(?m)^[0-9a-f]{8} .* bash -c .*\n +refused last: other")
         proc.communicate("\n", timeout=20)
         t.expect("0 sessions")  # by itself
         t.send("xq")
@@ -142,7 +149,6 @@ class Top(ServeCase):
         self.assertEqual(t.modes(), t.before)
         t.proc.send_signal(signal.SIGCONT)
         t.expect("ends this")
-        time.sleep(0.1)
         t.send("q")
         self.assertEqual(t.wait(), 0)
 

@@ -99,9 +99,27 @@ static void test_a_line_too_long_is_cut(void **state)
 	assert_int_equal(text[LOG_LINE_MAX - 1], '\n');
 }
 
+static void test_escape_once_leaves_escapes(void **state)
+{
+	char out[16];
+
+	(void)state;
+	assert_string_equal(log_escape_once(out, sizeof(out), "a\\x0ab", 6), "a\\x0ab");
+	assert_string_equal(log_escape_once(out, sizeof(out), "a\nb", 3), "a\\x0ab");
+	assert_string_equal(log_escape_once(out, sizeof(out),
+					    "\x9b"
+					    "1m",
+					    3),
+			    "\\x9b1m");
+	assert_string_equal(log_escape_once(out, sizeof(out), "a\0b", 3), "a\\x00b");
+	assert_string_equal(log_escape_once(out, 4, "abcdef", 6), "abc");
+	assert_string_equal(log_escape_once(out, sizeof(out), "", 0), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_escape_once_leaves_escapes),
 		cmocka_unit_test(test_lines_are_written_whole),
 		cmocka_unit_test(test_a_full_pipe_does_not_hold_us),
 		cmocka_unit_test(test_a_line_too_long_is_cut),
