@@ -16,6 +16,9 @@
 #include "base/cleanup.h"
 #include "base/xalloc.h"
 
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71 /* since Linux 5.14 */
+#endif
 #ifndef SO_PASSRIGHTS /* since Linux 6.16 */
 #define SO_PASSRIGHTS 83
 #endif
@@ -47,6 +50,14 @@ int fd_pass_rights(int sock, bool allowed)
 	const int on = allowed;
 
 	return setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
+}
+
+uint64_t fd_netns(int sock)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	return getsockopt(sock, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) < 0 ? 0 : cookie;
 }
 
 int fd_write_all(int fd, const void *p, size_t n)

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -45,6 +46,14 @@ void fd_close_foreign(int fd);
  * wait as in fd_close_foreign(). Return: 0, or -1 with errno (before Linux 6.16).
  */
 int fd_pass_rights(int sock, bool allowed);
+
+/**
+ * fd_netns() - which network namespace a socket belongs to: SO_NETNS_COOKIE
+ * @sock: an accepted unix socket belongs to that of who has connected, not to ours
+ *
+ * Return: a number that no other namespace has had since the boot; 0 if the kernel does not tell.
+ */
+uint64_t fd_netns(int sock);
 
 /** fd_write_all() - write all of (@p, @n) to a blocking descriptor. Return: 0, or -1 with errno. */
 int fd_write_all(int fd, const void *p, size_t n);

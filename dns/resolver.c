@@ -21,10 +21,9 @@
  * the cache; a lookup that ran into its time-out forgets its questions. Both stay bounded
  * by RESOLVER_ASKS_MAX, and each question counts for who asked it until c-ares has ended it.
  *
- * Those who ask share these: who has as many out as could be asked besides waits, so that n who
- * take all they get leave one part in n + 1, and somebody who has nothing out is always heard. A
- * lookup waits in its share's queue; each answer lets the first of the next queue go. One that
- * nobody waits for any more leaves the queue.
+ * Those who ask share these by the rule of base/fairshare.h: who has as many out as could be asked
+ * besides waits, and somebody who has nothing out is heard. A lookup waits in its share's queue; each
+ * answer lets the first of the next queue go. One that nobody waits for any more leaves the queue.
  *
  * The addresses carry no permission. Callers vet each one before they dial it, cached or not.
  */
@@ -40,6 +39,7 @@
 
 #include <event2/event.h>
 
+#include "base/fairshare.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/xalloc.h"
@@ -243,10 +243,11 @@ void resolver_share_free(struct resolver_share *s)
 static bool may_ask(const struct resolver_share *s)
 {
 	const struct resolver *r = s->resolver;
-	size_t out = channel_pending(r->channel);
-	size_t room = out < r->asks ? r->asks - out : 0;
+	const struct fairshare asks = { .max = r->asks,
+					.taken = channel_pending(r->channel),
+					.takers = r->nshares };
 
-	return room >= NUM_FAMILIES && (r->nshares <= 1 || s->out + NUM_FAMILIES <= room);
+	return fairshare_may(&asks, s->out, NUM_FAMILIES);
 }
 
 static void lookup_wait(struct lookup *l)

@@ -82,7 +82,7 @@ struct resolver_share;
 /**
  * resolver_share_new() - one of those who look names up, and must leave others their part
  *
- * A share may have as many questions out as could be asked besides; one that is alone, all of them.
+ * How many questions a share may have out is base/fairshare.h's to say; one that is alone, all of them.
  * What is more waits for an answer to another, and for RESOLVER_TIMEOUT_MS at most.
  */
 struct resolver_share *resolver_share_new(struct resolver *r);

@@ -112,6 +112,11 @@ static int setup_few(void **state)
 	return setup_with(state, 0, 16);
 }
 
+static int setup_some(void **state)
+{
+	return setup_with(state, 0, 64);
+}
+
 static int setup_few_impatient(void **state)
 {
 	return setup_with(state, 500, 16);
@@ -1004,15 +1009,15 @@ static void test_shares_leave_room(void **state)
 	w->next = silent_for_n;
 	start_many(w, a, many[0], 20, "na");
 	start_many(w, b, many[1], 20, "nb");
-	run_until(w, &w->dns.questions, 8 + 4);
+	run_until(w, &w->dns.questions, 6 + 2);
 	for (int i = 0; i < 10; i++) {
 		(void)event_base_loop(w->base, EVLOOP_NONBLOCK);
-		assert_int_equal(w->dns.questions, 12);
+		assert_int_equal(w->dns.questions, 8);
 	}
 	start_for(w, c, &res, "good.example");
 	run(w);
 	assert_int_equal(res.status, RESOLVER_DONE);
-	assert_int_equal(w->dns.questions, 14);
+	assert_int_equal(w->dns.questions, 10);
 	/* also for a name that waits in another's queue */
 	w->next = both;
 	start_for(w, c, &res, "na19.example");
@@ -1022,6 +1027,35 @@ static void test_shares_leave_room(void **state)
 	resolver_share_free(a);
 	resolver_share_free(b);
 	resolver_share_free(c);
+}
+
+/* However many have come before and taken what they get, one after the other. */
+static void test_shares_keep_some_for_the_late(void **state)
+{
+	struct resolver_share *flood[6], *late;
+	struct world *w = *state;
+	struct result many[6][20], res;
+
+	w->next = silent_for_n;
+	late = resolver_share_new(w->resolver);
+	for (size_t i = 0; i < 6; i++) {
+		char word[] = { 'n', (char)('a' + i), '\0' };
+		unsigned before = w->dns.questions;
+
+		flood[i] = resolver_share_new(w->resolver);
+		start_many(w, flood[i], many[i], 20, word);
+		run_until(w, &w->dns.questions, before + 2);
+		for (int turn = 0; turn < 10; turn++)
+			(void)event_base_loop(w->base, EVLOOP_NONBLOCK);
+	}
+	assert_int_equal(ended(many[5], 20, RESOLVER_TIMEOUT), 0);
+	start_for(w, late, &res, "good.example");
+	run(w);
+	assert_int_equal(res.status, RESOLVER_DONE);
+	assert_int_equal(ended(many[0], 1, RESOLVER_TIMEOUT), 0); /* theirs are out all the while */
+	for (size_t i = 0; i < 6; i++)
+		resolver_share_free(flood[i]);
+	resolver_share_free(late);
 }
 
 /* The name of a client that has gone is not asked for, and what comes behind it is. */
@@ -1250,6 +1284,7 @@ int main(void)
 		T_FEW(test_start_bounds_questions, setup_few_impatient),
 		T_FEW(test_start_waits_its_turn, setup_few),
 		T_FEW(test_shares_leave_room, setup_few),
+		T_FEW(test_shares_keep_some_for_the_late, setup_some),
 		T_FEW(test_cancel_leaves_the_queue, setup_few_impatient),
 		T(test_new_refuses_bad_servers),
 		T(test_new_fails_on_unreadable_hosts_file),
