@@ -269,6 +269,11 @@ void capture_forward(struct capture *c, struct resolver *r, capture_may *may)
 	stub_set_forward(c->stub, r, forwards_cb);
 }
 
+void capture_bound(struct capture *c, size_t connections)
+{
+	stub_set_connections(c->stub, connections);
+}
+
 void capture_free(struct capture *c)
 {
 	if (!c)

@@ -45,6 +45,9 @@ typedef bool capture_may(void *arg, const struct target *t, const struct decisio
  */
 void capture_forward(struct capture *c, struct resolver *r, capture_may *may);
 
+/** capture_bound() - connections to the name server at a time, at most; see stub_set_connections(). */
+void capture_bound(struct capture *c, size_t connections);
+
 /** capture_free() - NULL is allowed. */
 void capture_free(struct capture *c);
 

@@ -51,6 +51,8 @@ struct gate {
 	struct stats stats;
 	time_t opened; /* monotonic */
 	unsigned number;
+	uint64_t peer;
+	size_t dns_connections; /* 0: as many as a lone session */
 	struct capture *capture;
 	struct session *session;
 	struct prove prove; /* of the run's sandbox, before its command starts */
@@ -162,6 +164,12 @@ void gate_set_tally(struct gate *g, struct tally *t)
 void gate_set_whose(struct gate *g, struct whose *w)
 {
 	g->whose = w;
+}
+
+void gate_set_peer(struct gate *g, uint64_t netns, size_t dns)
+{
+	g->peer = netns;
+	g->dns_connections = dns;
 }
 
 const struct policy *const *gate_policy(const struct gate *g)
@@ -493,6 +501,7 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 		.door = door_cb,
 		.canary = canary_cb,
 		.upstream = g->upstreams,
+		.peer = g->peer,
 		.arg = g,
 	};
 
@@ -506,6 +515,8 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 	g->number = number;
 	g->opened = seconds();
 	g->capture = capture_new(outside->base, &g->policy, event_cb, g);
+	if (g->dns_connections)
+		capture_bound(g->capture, g->dns_connections);
 	capture_forward(g->capture, outside->resolver, may_forward_cb);
 	g->session = proxy_session(outside->proxy, &cfg);
 	return 0;

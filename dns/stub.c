@@ -82,7 +82,7 @@ struct stub_wait {
 
 /**
  * struct stub - see the theory of operation
- * @conns: the longest idle first
+ * @conns: the longest idle first, @nconns of them, @conns_max at most
  * @slice_tokens: questions that a slice of time may bring
  * @tokens: those left in this slice, which began at @slice_ms
  * @resume: fires at the next slice; pending while @paused
@@ -97,7 +97,7 @@ struct stub {
 	int asking_fd;
 	LIST_HEAD(, stub_sock) socks;
 	struct conn_list conns;
-	size_t nconns;
+	size_t nconns, conns_max;
 	unsigned slice_tokens;
 	unsigned tokens;
 	uint64_t slice_ms;
@@ -411,7 +411,7 @@ static void conn_open(struct stub *s, int fd)
 		die("out of memory");
 	TAILQ_INSERT_TAIL(&s->conns, c, link);
 	s->nconns++;
-	if (s->nconns > STUB_TCP_MAX)
+	if (s->nconns > s->conns_max)
 		conn_close(TAILQ_FIRST(&s->conns));
 	conn_watch(c);
 }
@@ -520,12 +520,18 @@ void stub_set_rate(struct stub *s, unsigned rate)
 	s->slice_tokens = n ? n : 1;
 }
 
+void stub_set_connections(struct stub *s, size_t max)
+{
+	s->conns_max = max;
+}
+
 struct stub *stub_new(struct event_base *base, struct fakeip *names, stub_decide *decide, void *arg)
 {
 	struct stub *s = xcalloc(1, sizeof(*s));
 
 	s->base = base;
 	s->asking_fd = -1;
+	s->conns_max = STUB_TCP_MAX;
 	s->source = (struct answer_source){ .names = names, .decide = decide, .arg = arg };
 	stub_set_rate(s, STUB_RATE);
 	LIST_INIT(&s->socks);

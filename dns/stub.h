@@ -83,6 +83,9 @@ void stub_set_forward(struct stub *s, struct resolver *r, stub_forwards *forward
 /** stub_set_rate() - questions a second, STUB_RATE at first; at least one each slice of 50 ms. */
 void stub_set_rate(struct stub *s, unsigned rate);
 
+/** stub_set_connections() - TCP connections at a time, STUB_TCP_MAX at first. */
+void stub_set_connections(struct stub *s, size_t max);
+
 /** stub_free() - closes its sockets and connections; NULL is allowed. */
 void stub_free(struct stub *s);
 

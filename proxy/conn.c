@@ -392,6 +392,9 @@ static void end(struct conn *c, bool reset, const char *why)
 	LIST_INSERT_HEAD(&p->dead, c, link);
 	c->session->nconns--;
 	p->nconns--;
+	share_give(c->share, CONNECTION_DESCRIPTORS);
+	share_put(c->share);
+	c->share = NULL;
 	proxy_sweep_soon(p);
 	tell_close(c, why);
 }
@@ -571,13 +574,15 @@ static void client_cb(evutil_socket_t fd, short what, void *arg)
 	conn_run(c);
 }
 
-static struct conn *conn_new(struct session *s)
+static struct conn *conn_new(struct session *s, struct share *share)
 {
 	struct proxy *p = s->proxy;
 	struct conn *c = connpool_get(&p->conns);
 
 	tunnel_init(&c->t);
 	c->session = s;
+	c->share = share_ref(share);
+	share_take(share, CONNECTION_DESCRIPTORS);
 	c->id = ++p->next_conn;
 	c->born_us = now_us();
 	LIST_INSERT_HEAD(&s->conns, c, link);
@@ -600,7 +605,7 @@ static void upstream_cb(evutil_socket_t fd, short what, void *arg)
 void conn_join(struct session *s, int client, int server)
 {
 	struct event_base *base = s->proxy->base;
-	struct conn *c = conn_new(s);
+	struct conn *c = conn_new(s, s->share);
 	bool ok = side_open(&c->t.side[CLIENT], base, client, client_cb, c);
 
 	ok = side_open(&c->t.side[UPSTREAM], base, server, upstream_cb, c) && ok;
@@ -611,11 +616,11 @@ void conn_join(struct session *s, int client, int server)
 	conn_run(c);
 }
 
-void conn_start(struct session *s, int fd, bool local, enum listener_kind kind,
+void conn_start(struct session *s, struct share *share, int fd, bool local, enum listener_kind kind,
 		const struct target *fixed)
 {
 	struct proxy *p = s->proxy;
-	struct conn *c = conn_new(s);
+	struct conn *c = conn_new(s, share);
 
 	side_take(&c->t.side[CLIENT], p->base, fd, client_cb, c);
 	if (local)

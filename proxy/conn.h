@@ -61,6 +61,7 @@ struct inbuf {
 
 /**
  * struct conn - owns its sockets, lookup, question, dial, timer and buffers
+ * @share: whose descriptors and questions its are; a reference, until it is closed
  * @link: in the session's list, or in the proxy's dead list
  * @run_link: in the proxy's run queue while @queued
  * @query, @dial, @question: under way, or NULL
@@ -83,6 +84,7 @@ struct inbuf {
 struct conn {
 	struct tunnel t;
 	struct session *session;
+	struct share *share;
 	LIST_ENTRY(conn) link;
 	TAILQ_ENTRY(conn) run_link;
 	uint64_t id;
@@ -109,12 +111,13 @@ struct conn {
 };
 
 /**
- * conn_start() - a client was accepted
+ * conn_start() - a client was accepted, and proxy_is_full() said no
+ * @share: the session's, or the client's own; a reference is added
  * @fd: taken over
  * @local: it is a unix socket
  * @fixed: for LISTENER_FORWARD
  */
-void conn_start(struct session *s, int fd, bool local, enum listener_kind kind,
+void conn_start(struct session *s, struct share *share, int fd, bool local, enum listener_kind kind,
 		const struct target *fixed);
 
 /** conn_join() - a tunnel between two connected sockets, which are taken over. */

@@ -12,6 +12,7 @@
 
 #include "base/xalloc.h"
 #include "proxy/limits.h"
+#include "proxy/share.h"
 #include "proxy/sockopt.h"
 
 /**
@@ -28,15 +29,18 @@ struct attempt {
 /**
  * struct dial
  * @v: addresses, @next[0] is the next IPv6 one and @next[1] the next IPv4 one of them
+ * @share: see dial_new(); @extra: descriptors of it, for all attempts but one
  * @turn: the family whose turn it is, 0 for IPv6
  * @total: ends it all; @stagger: starts the next attempt
  * @error, @failed: the first failure
  */
 struct dial {
 	struct event_base *base;
+	struct share *share;
 	dial_cb *cb;
 	void *arg;
 	uint16_t port;
+	size_t extra;
 	bool more, started;
 	unsigned turn;
 	struct addr *v;
@@ -77,11 +81,13 @@ static void stagger_cb(evutil_socket_t fd, short what, void *arg)
 	run(arg);
 }
 
-struct dial *dial_new(struct event_base *base, uint16_t port, dial_cb *cb, void *arg)
+struct dial *dial_new(struct event_base *base, struct share *share, uint16_t port, dial_cb *cb,
+		      void *arg)
 {
 	struct dial *d = xcalloc(1, sizeof(*d));
 
 	d->base = base;
+	d->share = share;
 	d->port = port;
 	d->cb = cb;
 	d->arg = arg;
@@ -92,6 +98,38 @@ struct dial *dial_new(struct event_base *base, uint16_t port, dial_cb *cb, void 
 	return d;
 }
 
+static size_t in_flight(const struct dial *d)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < CONNECT_ATTEMPTS_MAX; i++)
+		n += d->try[i].fd >= 0;
+	return n;
+}
+
+/* An attempt has ended, or could not begin: the one that is left, or comes next, is counted already. */
+static void give_back(struct dial *d)
+{
+	size_t n = in_flight(d), extra = n > 1 ? n - 1 : 0;
+
+	if (!d->share || d->extra <= extra)
+		return;
+	share_give(d->share, d->extra - extra);
+	d->extra = extra;
+}
+
+/* Whether another attempt may begin; it is counted. */
+static bool take_one(struct dial *d)
+{
+	if (in_flight(d) == 0 || !d->share)
+		return true;
+	if (!share_may(d->share, 1))
+		return false;
+	share_take(d->share, 1);
+	d->extra++;
+	return true;
+}
+
 static void attempt_close(struct attempt *a)
 {
 	if (a->fd < 0)
@@ -100,6 +138,7 @@ static void attempt_close(struct attempt *a)
 		event_del(&a->ev);
 	(void)close(a->fd);
 	a->fd = -1;
+	give_back(a->dial);
 }
 
 void dial_free(struct dial *d)
@@ -110,6 +149,7 @@ void dial_free(struct dial *d)
 	event_del(&d->stagger);
 	for (size_t i = 0; i < CONNECT_ATTEMPTS_MAX; i++)
 		attempt_close(&d->try[i]);
+	give_back(d);
 	free(d->v);
 	free(d);
 }
@@ -160,6 +200,7 @@ static void succeed(struct attempt *a)
 	if (event_initialized(&a->ev))
 		event_del(&a->ev);
 	a->fd = -1;
+	give_back(d);
 	d->cb(d->arg, fd, &addr, 0);
 }
 
@@ -218,15 +259,6 @@ static enum begin begin(struct dial *d, struct attempt *a, const struct addr *ad
 	return event_add(&a->ev, NULL) < 0 ? BEGIN_FAILED : BEGIN_WAITS;
 }
 
-static bool anything_in_flight(const struct dial *d)
-{
-	for (size_t i = 0; i < CONNECT_ATTEMPTS_MAX; i++) {
-		if (d->try[i].fd >= 0)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Starts one attempt; those that fail at once (no route, no IPv6) are followed by the next
  * without waiting. Every call back is the last act.
@@ -236,7 +268,7 @@ static void run(struct dial *d)
 	const struct addr *addr;
 	struct attempt *a;
 
-	while ((a = free_place(d)) && (addr = next_addr(d))) {
+	while ((a = free_place(d)) && have_addr(d) && take_one(d) && (addr = next_addr(d))) {
 		switch (begin(d, a, addr)) {
 		case BEGIN_UP:
 			succeed(a);
@@ -248,16 +280,17 @@ static void run(struct dial *d)
 		case BEGIN_FAILED:
 			note_failure(d, addr, errno);
 			attempt_close(a);
+			give_back(d); /* there may not even have been a socket */
 			break;
 		}
 	}
-	if (!anything_in_flight(d) && !have_addr(d) && !d->more)
+	if (in_flight(d) == 0 && !have_addr(d) && !d->more)
 		d->cb(d->arg, -1, &d->failed, d->error ? d->error : EADDRNOTAVAIL);
 }
 
 void dial_add(struct dial *d, const struct addr *v, size_t n, bool more)
 {
-	bool idle = !anything_in_flight(d);
+	bool idle = in_flight(d) == 0;
 
 	if (n) {
 		d->v = xreallocarray(d->v, d->n + n, sizeof(*v));

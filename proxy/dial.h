@@ -15,6 +15,7 @@
 
 struct event_base;
 struct dial;
+struct share;
 
 /**
  * typedef dial_cb - it is over; the callee calls dial_free()
@@ -24,8 +25,13 @@ struct dial;
  */
 typedef void dial_cb(void *arg, int fd, const struct addr *addr, int error);
 
-/** dial_new() - nothing happens before dial_add(). The caller owns it and calls dial_free(). */
-struct dial *dial_new(struct event_base *base, uint16_t port, dial_cb *cb, void *arg);
+/**
+ * dial_new() - nothing happens before dial_add(). The caller owns it and calls dial_free().
+ * @share: has room for one attempt; whose descriptors the others are. Where it may have no more, they
+ *         wait for the end of one that is under way. NULL: nobody counts
+ */
+struct dial *dial_new(struct event_base *base, struct share *share, uint16_t port, dial_cb *cb,
+		      void *arg);
 
 /** dial_free() - every attempt is given up; NULL is allowed. */
 void dial_free(struct dial *d);

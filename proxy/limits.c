@@ -10,5 +10,7 @@ struct limits limits_default(void)
 				.upstream_ms = UPSTREAM_TIMEOUT_MS,
 				.idle_ms = IDLE_TIMEOUT_MS,
 				.session_connections = SESSION_CONNECTIONS_MAX,
-				.connections = PROXY_CONNECTIONS_MAX };
+				.connections = PROXY_CONNECTIONS_MAX,
+				.descriptors = PROXY_CONNECTIONS_MAX * CONNECTION_DESCRIPTORS,
+				.pipes = PIPES_MAX };
 }

@@ -38,7 +38,8 @@
 /* Connections */
 #define SESSION_CONNECTIONS_MAX	 4096  /* client connections of one session */
 #define LONE_CONNECTIONS_MAX	 9900  /* of a session that has the process to itself */
-#define PROXY_CONNECTIONS_MAX	 20000 /* of all sessions: two descriptors each, and pipes */
+#define PROXY_CONNECTIONS_MAX	 20000 /* of all sessions */
+#define CONNECTION_DESCRIPTORS	 2     /* of one: the client's and the server's; pipes are lent */
 #define ACCEPT_BATCH		 64    /* accepts per wake-up, so that others get their turn */
 #define ACCEPT_BACKOFF_MS	 100   /* ms not listening after EMFILE, ENFILE, ENOBUFS */
 #define CONNECT_TIMEOUT_MS	 (10 * 1000) /* ms for all addresses of a target together */
@@ -63,8 +64,9 @@
 #define TUNNEL_TURN	     (1024 * 1024) /* bytes moved one way before others have their turn */
 #define PIPE_SIZE	     (1024 * 1024) /* bytes of a splice pipe; the kernel's usual cap */
 #define PIPE_SIZE_MIN	     (64 * 1024)   /* bytes; less is not worth a splice */
-#define PIPE_BIG_MAX	     24 /* pipes of PIPE_SIZE, of the 64 MiB that a user may have */
-#define PIPE_POOL_MAX	     32 /* idle pipes kept for the next burst */
+#define PIPE_BIG_MAX	     24	  /* pipes of PIPE_SIZE, of the 64 MiB that a user may have */
+#define PIPE_POOL_MAX	     32	  /* idle pipes kept for the next burst */
+#define PIPES_MAX	     4096 /* kept and lent; without one, bytes are copied */
 
 /* The proxy that we ourselves must go through */
 #define UPSTREAM_HEAD_MAX	(16 * 1024) /* bytes of its answer to CONNECT */
@@ -81,11 +83,13 @@
  * struct limits - those that hold for a proxy and that a test may want smaller
  * @head_ms, @reply_ms, @keep_alive_ms, @response_ms, @upstream_tls_ms, @upstream_ms, @idle_ms: the *_TIMEOUT_MS
  * @session_connections, @connections: SESSION_CONNECTIONS_MAX and PROXY_CONNECTIONS_MAX
+ * @descriptors: of all connections, dials included
+ * @pipes: PIPES_MAX
  */
 struct limits {
 	unsigned head_ms, reply_ms, keep_alive_ms, response_ms, upstream_tls_ms, upstream_ms,
 		idle_ms;
-	size_t session_connections, connections;
+	size_t session_connections, connections, descriptors, pipes;
 };
 
 /** limits_default() - the numbers above. */

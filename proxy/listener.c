@@ -171,6 +171,27 @@ static void accept_failed(struct listener *l, int error, bool woken)
 	}
 }
 
+/*
+ * Anybody of ours may come here, from whichever sandbox: what one may have is for its own connections
+ * only, and who has that much already is told at once, for others wait behind it.
+ */
+static void start_local(struct listener *l, int fd)
+{
+	struct session *s = l->session;
+	struct share *share;
+
+	if (!peer_is_ours(fd)) {
+		(void)close(fd);
+		return;
+	}
+	share = share_get(s->proxy, fd_netns(fd));
+	if (proxy_is_full(s, share))
+		turnaway(s, fd, l->kind, &l->fixed);
+	else
+		conn_start(s, share, fd, true, l->kind, &l->fixed);
+	share_put(share);
+}
+
 static void accept_cb(evutil_socket_t sock, short what, void *arg)
 {
 	struct listener *l = arg;
@@ -179,7 +200,8 @@ static void accept_cb(evutil_socket_t sock, short what, void *arg)
 	for (int i = 0; i < ACCEPT_BATCH && l->fd >= 0; i++) {
 		int fd;
 
-		if (proxy_is_full(l->session)) {
+		if (l->local ? proxy_is_used_up(l->session->proxy)
+			     : proxy_is_full(l->session, l->session->share)) {
 			crowded(l);
 			return;
 		}
@@ -189,11 +211,10 @@ static void accept_cb(evutil_socket_t sock, short what, void *arg)
 			return;
 		}
 		l->starved = 0;
-		if (l->local && !peer_is_ours(fd)) {
-			(void)close(fd);
-			continue;
-		}
-		conn_start(l->session, fd, l->local, l->kind, &l->fixed);
+		if (l->local)
+			start_local(l, fd);
+		else
+			conn_start(l->session, l->session->share, fd, false, l->kind, &l->fixed);
 	}
 }
 

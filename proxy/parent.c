@@ -18,6 +18,7 @@
 #include "base/xalloc.h"
 #include "dns/resolver.h"
 #include "proxy/dial.h"
+#include "proxy/share.h"
 #include "proxy/tls.h"
 
 #define PEEK_MAX 4096 /* bytes looked at a time */
@@ -274,7 +275,7 @@ static void dialled(void *arg, int fd, const struct addr *addr, int error)
 static void dial(struct parent *p, const struct addr *v, size_t n, bool more)
 {
 	if (!p->dial)
-		p->dial = dial_new(p->plan.base, p->up.at.port, dialled, p);
+		p->dial = dial_new(p->plan.base, p->plan.share, p->up.at.port, dialled, p);
 	dial_add(p->dial, v, n, more);
 }
 
@@ -313,8 +314,9 @@ void parent_start(struct parent *p)
 	if (target_is_literal(at))
 		dial(p, &at->addr, 1, false);
 	else
-		p->query =
-			resolver_start(p->plan.resolver, p->plan.lookups, &at->host, resolved, p);
+		p->query = resolver_start(p->plan.resolver,
+					  p->plan.share ? p->plan.share->lookups : NULL, &at->host,
+					  resolved, p);
 }
 
 void parent_free(struct parent *p)

@@ -17,6 +17,7 @@ struct parent;
 struct resolver;
 struct resolver_share;
 struct tls;
+struct share;
 struct tls_trust;
 
 /**
@@ -30,7 +31,7 @@ typedef void parent_cb(void *arg, int fd, struct tls *tls, enum code code, int e
 
 /**
  * struct parent_plan
- * @lookups: of the session, or NULL
+ * @share: of the connection, or NULL
  * @up: copied, since a reload may replace it
  * @target: must outlive the attempt
  * @trust: for a parent that speaks TLS; the attempt becomes one of its owners
@@ -40,7 +41,7 @@ typedef void parent_cb(void *arg, int fd, struct tls *tls, enum code code, int e
 struct parent_plan {
 	struct event_base *base;
 	struct resolver *resolver;
-	struct resolver_share *lookups;
+	struct share *share;
 	const struct upstream *up;
 	struct tls_trust *trust;
 	const struct target *target;

@@ -9,6 +9,7 @@ void pipepool_drop(struct pipepool *p, struct pipe *pipe)
 		return;
 	if (pipe->size >= PIPE_SIZE)
 		p->big--;
+	p->made--;
 	(void)close(pipe->rd);
 	(void)close(pipe->wr);
 	*pipe = PIPE_NONE;
@@ -29,13 +30,14 @@ static bool make(struct pipepool *p, struct pipe *out)
 	int fd[2];
 	int size;
 
-	if (pipe2(fd, O_NONBLOCK | O_CLOEXEC) < 0)
+	if (p->made >= (p->max ? p->max : PIPES_MAX) || pipe2(fd, O_NONBLOCK | O_CLOEXEC) < 0)
 		return false;
 	if (p->big >= PIPE_BIG_MAX || fcntl(fd[1], F_SETPIPE_SZ, PIPE_SIZE) < 0)
 		size = fcntl(fd[1], F_GETPIPE_SZ);
 	else
 		size = PIPE_SIZE;
 	*out = (struct pipe){ .rd = fd[0], .wr = fd[1], .size = size < 0 ? 0 : (uint32_t)size };
+	p->made++;
 	if (out->size >= PIPE_SIZE)
 		p->big++;
 	if (out->size >= PIPE_SIZE_MIN)

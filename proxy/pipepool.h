@@ -29,12 +29,13 @@ struct pipe {
 /**
  * struct pipepool - the empty pipes
  * @v: the first @n are kept
- * @big: how many of PIPE_SIZE exist, kept and lent
+ * @big: how many of PIPE_SIZE exist, kept and lent; @made: of any size
+ * @max: how many there may be; 0: PIPES_MAX
  */
 struct pipepool {
 	struct pipe v[PIPE_POOL_MAX];
 	size_t n;
-	size_t big;
+	size_t big, made, max;
 };
 
 /** pipepool_clear() - close the pipes that are kept. */

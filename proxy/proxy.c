@@ -27,7 +27,7 @@ static void sweep(struct proxy *p)
 	while ((s = LIST_FIRST(&p->dead_sessions))) {
 		LIST_REMOVE(s, link);
 		listener_free_all(s);
-		resolver_share_free(s->lookups);
+		share_put(s->share);
 		free(s);
 	}
 }
@@ -113,11 +113,19 @@ void proxy_wind_clock(struct proxy *p)
 		event_add(&p->clock, &tick);
 }
 
-bool proxy_is_full(const struct session *s)
+bool proxy_is_used_up(const struct proxy *p)
+{
+	return p->nconns >= p->limits.connections ||
+	       p->stock.taken + CONNECTION_DESCRIPTORS > p->stock.max;
+}
+
+bool proxy_is_full(const struct session *s, const struct share *share)
 {
 	const struct limits *l = &s->proxy->limits;
 
-	return s->nconns >= l->session_connections || s->proxy->nconns >= l->connections;
+	/* Where each client has a share of its own, the session is everybody's. */
+	return (share == s->share && s->nconns >= l->session_connections) ||
+	       proxy_is_used_up(s->proxy) || !share_may(share, CONNECTION_DESCRIPTORS);
 }
 
 void proxy_set_limits(struct proxy *p, const struct limits *limits)
@@ -125,6 +133,8 @@ void proxy_set_limits(struct proxy *p, const struct limits *limits)
 	const struct timeval head = from_ms(limits->head_ms);
 
 	p->limits = *limits;
+	p->stock.max = limits->descriptors;
+	p->pool.max = limits->pipes;
 	p->head_timeout = event_base_init_common_timeout(p->base, &head);
 }
 
@@ -146,6 +156,7 @@ struct proxy *proxy_new(struct event_base *base, struct resolver *resolver, stru
 	proxy_set_limits(p, &limits);
 	p->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	LIST_INIT(&p->sessions);
+	LIST_INIT(&p->shares);
 	LIST_INIT(&p->dead);
 	LIST_INIT(&p->dead_sessions);
 	TAILQ_INIT(&p->runq);
@@ -180,8 +191,7 @@ struct session *proxy_session(struct proxy *p, const struct session_config *cfg)
 
 	s->proxy = p;
 	s->cfg = *cfg;
-	if (p->resolver) /* tests do without */
-		s->lookups = resolver_share_new(p->resolver);
+	s->share = share_get(p, cfg->peer);
 	LIST_INIT(&s->conns);
 	LIST_INIT(&s->listeners);
 	LIST_INSERT_HEAD(&p->sessions, s, link);
@@ -209,7 +219,7 @@ int session_listen(struct session *s, int fd, enum listener_kind kind, const str
 
 void session_join(struct session *s, int client, int server)
 {
-	if (!proxy_is_full(s)) {
+	if (!proxy_is_full(s, s->share)) {
 		sockopt_stream(client);
 		sockopt_stream(server);
 		sockopt_near(client); /* from the host's loopback to the sandbox's */

@@ -284,7 +284,7 @@ static void dialled(void *arg, int fd, const struct addr *addr, int error)
 static void add(struct conn *c, const struct addr *v, size_t n, bool more)
 {
 	if (!c->dial)
-		c->dial = dial_new(c->session->proxy->base, c->target.port, dialled, c);
+		c->dial = dial_new(c->session->proxy->base, c->share, c->target.port, dialled, c);
 	dial_add(c->dial, v, n, more);
 }
 
@@ -344,7 +344,7 @@ static void dial_parent(struct conn *c, const struct upstream *up)
 	const struct parent_plan plan = {
 		.base = c->session->proxy->base,
 		.resolver = c->session->proxy->resolver,
-		.lookups = c->session->lookups,
+		.share = c->share,
 		.up = up,
 		.trust = upstreams_trust(c->session->cfg.upstream),
 		.target = &c->target,
@@ -417,7 +417,7 @@ void route_dial(struct conn *c)
 	if (up)
 		dial_parent(c, up);
 	else if (!target_is_literal(&c->target))
-		c->query = resolver_start(c->session->proxy->resolver, c->session->lookups,
+		c->query = resolver_start(c->session->proxy->resolver, c->share->lookups,
 					  &c->target.host, resolved, c);
 	else if (vet(c, &c->target.addr, &d))
 		add(c, &c->target.addr, 1, false);

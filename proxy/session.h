@@ -9,10 +9,12 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "base/fairshare.h"
 #include "proxy/connpool.h"
 #include "proxy/limits.h"
 #include "proxy/pipepool.h"
 #include "proxy/proxy.h"
+#include "proxy/share.h"
 
 struct conn;
 struct listener;
@@ -28,6 +30,7 @@ LIST_HEAD(listener_list, listener);
  * struct proxy
  * @next_conn: number of the next client connection
  * @nconns: client connections of all sessions
+ * @stock: descriptors for them, of which @shares have taken some
  * @reserve: a descriptor kept back for the moment when there is no other, or -1
  * @runq: connections whose turn was over; @run lets them go on after the next poll
  * @dead, @dead_sessions: closed, freed by @sweep when no callback can still look at them
@@ -45,6 +48,8 @@ struct proxy {
 	struct connpool conns;
 	uint64_t next_conn;
 	size_t nconns;
+	struct fairshare stock;
+	struct share_list shares;
 	int reserve;
 	struct conn_queue runq;
 	struct event run;
@@ -60,14 +65,14 @@ struct proxy {
 
 /**
  * struct session
- * @lookups: its part of what the resolver may ask
+ * @share: what it has of what all need; clients of a unix socket have shares of their own
  * @conns: open client connections, @nconns of them
  */
 struct session {
 	LIST_ENTRY(session) link;
 	struct proxy *proxy;
 	struct session_config cfg;
-	struct resolver_share *lookups;
+	struct share *share;
 	struct conn_list conns;
 	struct listener_list listeners;
 	size_t nconns;
@@ -79,8 +84,11 @@ void proxy_run_soon(struct proxy *p, struct conn *c);
 /** proxy_wind_clock() - there is a connection: idle ones are looked for from now on. */
 void proxy_wind_clock(struct proxy *p);
 
-/** proxy_is_full() - one more connection of @s would be more than the limits say. */
-bool proxy_is_full(const struct session *s);
+/** proxy_is_full() - one more connection of @s, for @share, would be more than the limits say. */
+bool proxy_is_full(const struct session *s, const struct share *share);
+
+/** proxy_is_used_up() - nobody may have one more, whoever it is. */
+bool proxy_is_used_up(const struct proxy *p);
 
 /** session_foresee() - what is known, without asking anybody, of where @t leads: into @d. */
 void session_foresee(const struct session *s, const struct target *t, struct decision *d);

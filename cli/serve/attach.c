@@ -38,6 +38,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <time.h>
@@ -49,6 +50,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/serve/attach_message.h"
+#include "cli/serve/budget.h"
 #include "cli/serve/peer.h"
 #include "cli/ask/whose.h"
 #include "cli/gate.h"
@@ -57,10 +59,10 @@
 #include "cli/stats.h"
 #include "netns/bridge.h"
 #include "policy/refusal.h"
+#include "proxy/limits.h"
 #include "proxy/proxy.h"
 
 #define ATTACH_TIMEOUT_S 10
-#define CLIENTS_MAX	 512 /* control connections; sessions are among them */
 #define STATS_MAX	 512
 #define BACKOFF_MS	 100
 #define RELOAD_PAUSE_MS	 250 /* between two reloads, and RELOAD_PART times what the last one took */
@@ -75,7 +77,7 @@ enum state { LINE, LISTENERS, ATTACHED };
  * @request: what those point into
  * @again: it has more to say, at the next turn of the loop
  * @waiting: for the next reload, with @request
- * @peer: whose it is, with @listeners of a session
+ * @peer: whose it is, with @listeners of a session, and what is counted with them
  * @plan: what the session was asked for
  * @rx: while the listeners come
  * @gate: the session, once its listeners are due
@@ -117,6 +119,7 @@ struct door {
 struct attach {
 	struct attach_config cfg;
 	struct client_list clients;
+	struct budget budget;
 	struct peers peers;
 	struct event reload;
 	uint64_t reloaded_ms, took_ms;
@@ -179,7 +182,7 @@ static void client_free(struct client *c)
 	(void)event_del(&c->again);
 	(void)close(c->fd);
 	TAILQ_REMOVE(&c->a->clients, c, entry);
-	peer_leave(c->peer);
+	peer_leave(&c->a->peers, c->peer);
 	if (--c->a->nclients == 0 && !c->a->always_watch)
 		watchdog(false);
 	free(c);
@@ -336,7 +339,7 @@ static int take_place(struct client *c, struct error *err)
 
 	gate_plan(c->gate, &c->plan);
 	c->plan.capture = c->plan.capture && c->request.capture;
-	c->listeners = netns_most(&c->plan);
+	c->listeners = netns_most(&c->plan) + (c->plan.capture ? DNS_CONNECTIONS : 0);
 	why = peer_take_session(&c->a->peers, c->peer, c->listeners);
 	if (why)
 		return error_set(err, 0, "%s", why);
@@ -358,8 +361,10 @@ static int open_session(struct client *c, struct attach_reply *r, struct error *
 	if (build_options(c, err) < 0)
 		return -1;
 	c->gate = gate_new(&c->options, a->cfg.cwd, a->cfg.base, err);
-	if (!c->gate || take_place(c, err) < 0 ||
-	    gate_open(c->gate, a->cfg.outside, a->last + 1, err) < 0)
+	if (!c->gate || take_place(c, err) < 0)
+		return -1;
+	gate_set_peer(c->gate, c->peer->netns, DNS_CONNECTIONS);
+	if (gate_open(c->gate, a->cfg.outside, a->last + 1, err) < 0)
 		return -1;
 	c->number = ++a->last;
 	look_inside(c);
@@ -385,7 +390,7 @@ static bool attach(struct client *c)
 		(void)fd_pass_rights(c->fd, true); /* they come when we have answered */
 		ok = answer_reply(c, r);
 		c->rx = xcalloc(1, sizeof(*c->rx));
-		bridge_rx_init(c->rx, c->listeners);
+		bridge_rx_init(c->rx, netns_most(&c->plan));
 	} else {
 		(void)answer_error(c, &err);
 	}
@@ -413,6 +418,7 @@ static void tell_refusal(void *arg, const char *text)
 static bool take_listeners(struct client *c)
 {
 	struct error err = { 0 };
+	size_t unsent;
 	int rc = bridge_rx_turn(c->rx, c->fd, &err);
 
 	if (rc == 0)
@@ -422,8 +428,9 @@ static bool take_listeners(struct client *c)
 		(void)answer_error(c, &err);
 		return false;
 	}
-	peer_give_listeners(&c->a->peers, c->peer, c->listeners - c->rx->n);
-	c->listeners = c->rx->n;
+	unsent = netns_most(&c->plan) - c->rx->n;
+	peer_give_listeners(&c->a->peers, c->peer, unsent);
+	c->listeners -= unsent;
 	bridge_rx_clear(c->rx);
 	free(c->rx);
 	c->rx = NULL;
@@ -696,15 +703,34 @@ static void door_cb(evutil_socket_t sock, short what, void *arg)
 	for (size_t i = 0; i < a->ndoors; i++)
 		if (event_get_fd(&a->doors[i]->ev) == sock)
 			d = a->doors[i];
-	if (a->nclients >= CLIENTS_MAX)
+	if (a->nclients >= a->budget.clients)
 		make_room(a);
-	if (a->nclients < CLIENTS_MAX)
+	if (a->nclients < a->budget.clients)
 		fd = privsock_accept(sock);
 	if (fd >= 0)
 		client_new(a, fd);
-	else if (d && (a->nclients >= CLIENTS_MAX ||
+	else if (d && (a->nclients >= a->budget.clients ||
 		       (errno != EAGAIN && errno != EINTR && errno != EPERM)))
 		door_pause(d);
+}
+
+/* The limit that outside_open() has raised is what there is. */
+static struct budget divide(struct proxy *proxy)
+{
+	struct limits l = limits_default();
+	struct rlimit files = { .rlim_cur = 0 };
+	struct budget b;
+
+	(void)getrlimit(RLIMIT_NOFILE, &files);
+	b = budget_of((size_t)files.rlim_cur);
+	if (files.rlim_cur < DESCRIPTORS_LEAST)
+		log_warn("%ju open files are allowed: too few to keep sandboxes from taking them "
+			 "from each other; raise the hard limit (ulimit -Hn) to %d at least",
+			 (uintmax_t)files.rlim_cur, DESCRIPTORS_LEAST);
+	l.descriptors = b.connections;
+	l.pipes = b.pipes;
+	proxy_set_limits(proxy, &l);
+	return b;
 }
 
 struct attach *attach_new(const struct attach_config *cfg)
@@ -713,7 +739,8 @@ struct attach *attach_new(const struct attach_config *cfg)
 
 	a->cfg = *cfg;
 	a->netns = attach_netns();
-	peers_init(&a->peers);
+	a->budget = divide(cfg->outside->proxy);
+	peers_init(&a->peers, &a->budget);
 	TAILQ_INIT(&a->clients);
 	(void)event_assign(&a->reload, cfg->outside->base, -1, 0, due_cb, a);
 	return a;

@@ -9,12 +9,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/reader.h"
 #include "base/xalloc.h"
-
-#ifndef SO_NETNS_COOKIE
-#define SO_NETNS_COOKIE 71 /* Linux 5.14 */
-#endif
 
 #define VERSION 1
 
@@ -28,12 +25,8 @@ static const char *const op_name[] = {
 uint64_t attach_netns(void)
 {
 	CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	uint64_t cookie = 0;
-	socklen_t len = sizeof(cookie);
 
-	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) < 0)
-		return 0;
-	return cookie;
+	return fd < 0 ? 0 : fd_netns(fd);
 }
 
 void attach_list_add(struct attach_list *l, const char *text)

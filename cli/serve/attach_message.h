@@ -52,7 +52,7 @@ struct attach_request {
  * struct attach_reply - one line back
  * @ok: false with @error
  * @session: number
- * @netns: SO_NETNS_COOKIE of the server: a bridge in the same namespace is none
+ * @netns: attach_netns() of the server: a bridge in the same namespace is none
  * @capture, @ports, @forwards: what to set up
  */
 struct attach_reply {
@@ -88,7 +88,7 @@ int attach_reply_parse(const char *line, size_t n, struct attach_reply *out, str
 /** attach_refused_parse() - the sentence of a line that tells of a refusal; false: another line. */
 bool attach_refused_parse(const char *line, size_t n, char out[ATTACH_TEXT_MAX]);
 
-/** attach_netns() - SO_NETNS_COOKIE of this process's namespace; 0 if the kernel does not tell. */
+/** attach_netns() - fd_netns() of this process's namespace. */
 uint64_t attach_netns(void);
 
 #endif

@@ -13,7 +13,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from origins import AFTER_EOF, EOF_FIRST, RESET, pattern  # noqa: E402
-from serving import BWRAP, BWRAP_CAPS, SIZE, UNSHARE, ServeCase, answers, wait_for  # noqa: E402
+from serving import BWRAP, BWRAP_CAPS, RAW, SIZE, UNSHARE, ServeCase, answers, wait_for  # noqa: E402
 from world import BIG, GATE4, main, need, setup_world, v4, v6  # noqa: E402
 
 PARENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support", "parentproxy.py")
@@ -103,40 +103,6 @@ for _ in range(2):
     t.sendall(b'{"op":"stats"}\n')
     line(t)
 print(time.monotonic() - began)
-"""
-
-
-# Speaks to control.sock as a bridge does, with listeners that it chooses: argv[2] is run.
-RAW = r"""
-import json, socket, struct, sys
-def frame(*records):
-    return struct.pack("=II", 0x5342584e, len(records)) + b"".join(
-        struct.pack("=BBHH", *r) for r in records).ljust(6 * 64, b"\0")
-def connect():
-    s = socket.socket(socket.AF_UNIX)
-    s.settimeout(30)
-    s.connect(sys.argv[1])
-    return s
-def line(s):
-    return json.loads(s.recv(65536) or '{"ok":false,"error":"closed"}')
-l = socket.create_server(("127.0.0.1", 0))
-def attach(*records, **more):
-    s = connect()
-    s.sendall(json.dumps(dict({"op": "attach"}, **more)).encode() + b"\n")
-    got = line(s)
-    if got["ok"]:
-        for at in range(0, len(records), 64):
-            part = records[at:at + 64]
-            socket.send_fds(s, [frame(*part)], [l.fileno()] * len(part))
-        try:
-            s.sendall(frame())
-        except OSError:
-            pass
-        got = line(s)
-    print(got["ok"], got.get("error", ""), flush=True)
-    return s
-V4, V6 = socket.AF_INET, socket.AF_INET6
-exec(sys.argv[2])
 """
 
 

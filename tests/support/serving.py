@@ -58,6 +58,40 @@ print(len(got.partition(b"\r\n\r\n")[2]), end)
 """.replace("SIZE", str(SIZE))
 
 
+# Speaks to control.sock as a bridge does, with listeners that it chooses: argv[2] is run.
+RAW = r"""
+import json, socket, struct, sys
+def frame(*records):
+    return struct.pack("=II", 0x5342584e, len(records)) + b"".join(
+        struct.pack("=BBHH", *r) for r in records).ljust(6 * 64, b"\0")
+def connect():
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(30)
+    s.connect(sys.argv[1])
+    return s
+def line(s):
+    return json.loads(s.recv(65536) or '{"ok":false,"error":"closed"}')
+l = socket.create_server(("127.0.0.1", 0))
+def attach(*records, **more):
+    s = connect()
+    s.sendall(json.dumps(dict({"op": "attach"}, **more)).encode() + b"\n")
+    got = line(s)
+    if got["ok"]:
+        for at in range(0, len(records), 64):
+            part = records[at:at + 64]
+            socket.send_fds(s, [frame(*part)], [l.fileno()] * len(part))
+        try:
+            s.sendall(frame())
+        except OSError:
+            pass
+        got = line(s)
+    print(got["ok"], got.get("error", ""), flush=True)
+    return s
+V4, V6 = socket.AF_INET, socket.AF_INET6
+exec(sys.argv[2])
+"""
+
+
 def wait_for(what, seconds=10):
     end = time.monotonic() + seconds
     while not what():
@@ -94,12 +128,12 @@ class ServeCase(WorldCase):
         return os.path.join(self.w.home, "s%d" % ServeCase.serial)
 
     @contextlib.contextmanager
-    def serve(self, options, d=None, **kw):
-        """A server in self.dir; its stderr comes to self.serve_err at the end."""
+    def serve(self, options, d=None, before=(), **kw):
+        """A server in self.dir, started by @before; its stderr comes to self.serve_err at the end."""
         self.dir = d or self.new_dir()
         control = os.path.join(self.dir, "control.sock")
         kw.setdefault("stderr", subprocess.PIPE)
-        self.server = proc = self.w.popen([self.w.sbx, "serve", "--no-config", "--dir", self.dir,
+        self.server = proc = self.w.popen([*before, self.w.sbx, "serve", "--no-config", "--dir", self.dir,
                                            *options], stdout=subprocess.DEVNULL, **kw)
         try:
             wait_for(lambda: answers(control) or proc.poll() is not None)

@@ -3,6 +3,7 @@
 
 #include "proxy/dial.h"
 #include "proxy/limits.h"
+#include "proxy/session.h"
 
 struct outcome {
 	struct event_base *base;
@@ -53,10 +54,15 @@ static int listen_on(const char *text, uint16_t *port, int backlog)
 	return fd;
 }
 
-static void start(struct outcome *o, uint16_t port)
+static void start_for(struct outcome *o, struct share *share, uint16_t port)
 {
 	*o = (struct outcome){ .base = event_base_new(), .fd = -1 };
-	o->dial = dial_new(o->base, port, over, o);
+	o->dial = dial_new(o->base, share, port, over, o);
+}
+
+static void start(struct outcome *o, uint16_t port)
+{
+	start_for(o, NULL, port);
 }
 
 static void finish(struct outcome *o)
@@ -238,6 +244,61 @@ static void test_attempts_at_a_time_are_bounded(void **state)
 		close(filler[i]);
 }
 
+/* Another attempt is another descriptor: whoever has no more of them waits for the one under way. */
+static void test_attempts_are_of_a_share(void **state)
+{
+	struct addr v[CONNECT_ATTEMPTS_MAX + 2];
+	struct proxy *p = xcalloc(1, sizeof(*p));
+	struct share *share, *other;
+	struct outcome o;
+	uint16_t port = 0, good = 0;
+	int filler[4];
+	int hole = black_hole("127.0.0.2", &port, filler, 4), fd;
+	double started;
+
+	(void)state;
+	LIST_INIT(&p->shares);
+	p->stock.max = 12; /* 3 kept, and of the others half: 4 */
+	share = share_get(p, 1);
+	other = share_get(p, 2);
+	share_take(share, CONNECTION_DESCRIPTORS);
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		v[i] = ip("127.0.0.2");
+	start_for(&o, share, port);
+	dial_add(o.dial, v, ARRAY_SIZE(v), false);
+	while (share->taken < 4 && !o.calls)
+		event_base_loop(o.base, EVLOOP_ONCE);
+	for (started = now_ms(); now_ms() - started < CONNECT_ATTEMPT_DELAY_MS * 3;) {
+		event_base_loop(o.base, EVLOOP_NONBLOCK);
+		assert_int_equal(share->taken, 4);
+		(void)usleep(5000);
+	}
+	dial_free(o.dial);
+	event_base_free(o.base);
+	assert_int_equal(share->taken, CONNECTION_DESCRIPTORS);
+	/* one after the other: those that fail are followed by the one that does not */
+	close(listen_on("127.0.0.3", &good, 8));
+	fd = listen_on("127.0.0.4", &good, 8);
+	p->stock.max = CONNECTION_DESCRIPTORS;
+	v[0] = ip("127.0.0.3");
+	v[1] = ip("127.0.0.4");
+	start_for(&o, share, good);
+	dial_add(o.dial, v, 2, false);
+	finish(&o);
+	assert_true(addr_equal(&o.addr, &v[1]));
+	assert_int_equal(share->taken, CONNECTION_DESCRIPTORS);
+	close(o.fd);
+	close(fd);
+	close(hole);
+	for (int i = 0; i < 4; i++)
+		close(filler[i]);
+	share_give(share, CONNECTION_DESCRIPTORS);
+	share_put(share);
+	share_put(other);
+	assert_int_equal(p->stock.takers + p->stock.taken, 0);
+	free(p);
+}
+
 static void test_silent_address_does_not_hold_the_next_one_up(void **state)
 {
 	struct addr v[2] = { ip("127.0.0.2"), ip("127.0.0.3") };
@@ -317,6 +378,7 @@ int main(void)
 		cmocka_unit_test(test_add_waits_for_late_addresses),
 		cmocka_unit_test(test_add_waits_for_the_aaaa_answer),
 		cmocka_unit_test(test_attempts_at_a_time_are_bounded),
+		cmocka_unit_test(test_attempts_are_of_a_share),
 		cmocka_unit_test(test_silent_address_does_not_hold_the_next_one_up),
 		cmocka_unit_test(test_silence_ends_in_a_timeout),
 		cmocka_unit_test(test_free_gives_up_every_attempt),

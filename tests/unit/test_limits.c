@@ -46,6 +46,8 @@ static void test_default_is_what_the_header_says(void **state)
 	assert_int_equal(l.idle_ms, IDLE_TIMEOUT_MS);
 	assert_int_equal(l.session_connections, SESSION_CONNECTIONS_MAX);
 	assert_int_equal(l.connections, PROXY_CONNECTIONS_MAX);
+	assert_int_equal(l.descriptors, PROXY_CONNECTIONS_MAX * CONNECTION_DESCRIPTORS);
+	assert_int_equal(l.pipes, PIPES_MAX);
 	assert_true(SESSION_CONNECTIONS_MAX >= 4096);
 	assert_true(IDLE_TIMEOUT_MS >= 2 * 60 * 60 * 1000); /* ssh, long polls */
 }

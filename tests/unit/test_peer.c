@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -15,18 +14,10 @@
 
 #include <cmocka.h>
 
-#define FILES 400 /* a quarter of them for listeners */
+#include "cli/serve/budget.h"
 
-static void few_files(struct peers *p)
-{
-	struct rlimit files;
-
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
-	files.rlim_cur = FILES;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
-	peers_init(p);
-	assert_int_equal(p->listeners_max, FILES / 4);
-}
+static const struct budget plenty = { .sessions = SESSIONS_MAX, .listeners = 1000 };
+static const struct budget little = { .sessions = SESSIONS_MAX, .listeners = 100 };
 
 static int door(struct sockaddr_un *sa, socklen_t *len)
 {
@@ -66,7 +57,7 @@ static void test_join_knows_a_namespace_again(void **state)
 	struct peer *a, *b;
 
 	(void)state;
-	peers_init(&p);
+	peers_init(&p, &plenty);
 	a = join(&p);
 	assert_int_not_equal(a->netns, 0);
 	assert_ptr_equal(join(&p), a);
@@ -78,10 +69,10 @@ static void test_join_knows_a_namespace_again(void **state)
 	assert_ptr_not_equal(a, b);
 	assert_int_not_equal(a->netns, b->netns);
 	assert_ptr_equal(peer_busiest(&p), a);
-	peer_leave(a);
-	peer_leave(a);
+	peer_leave(&p, a);
+	peer_leave(&p, a);
 	assert_ptr_equal(peer_busiest(&p), b);
-	peer_leave(b);
+	peer_leave(&p, b);
 	assert_null(peer_busiest(&p));
 	assert_true(LIST_EMPTY(&p.list));
 }
@@ -92,7 +83,7 @@ static void test_take_session_bounds_a_peer(void **state)
 	struct peer *a;
 
 	(void)state;
-	peers_init(&p);
+	peers_init(&p, &plenty);
 	for (int i = 0; i <= PEER_SESSIONS_MAX; i++)
 		a = join(&p);
 	for (int i = 0; i < PEER_SESSIONS_MAX; i++)
@@ -105,34 +96,37 @@ static void test_take_session_bounds_a_peer(void **state)
 	for (int i = 0; i < PEER_SESSIONS_MAX; i++)
 		peer_give_session(&p, a, 1);
 	for (int i = 0; i <= PEER_SESSIONS_MAX; i++)
-		peer_leave(a);
-	assert_int_equal(p.sessions + p.listeners, 0);
+		peer_leave(&p, a);
+	assert_int_equal(p.sessions + p.listeners.taken, 0);
 }
 
 /* Who has taken all that can be had leaves a part for who comes next. */
 static void test_take_session_leaves_listeners(void **state)
 {
 	struct peers p;
-	struct peer other = { .netns = 1 };
+	struct peer other = { .netns = 1 }, third = { .netns = 2 };
 	struct peer *a;
 
 	(void)state;
-	few_files(&p);
+	peers_init(&p, &little);
 	a = join(&p);
 	(void)join(&p);
-	assert_null(peer_take_session(&p, a, 50));
+	p.listeners.takers = 3; /* the others of this test are not found by a socket */
+	assert_null(peer_take_session(&p, a, 37));
 	assert_non_null(strstr(peer_take_session(&p, a, 1), "listeners"));
-	other.clients = other.idle = 1;
-	assert_non_null(strstr(peer_take_session(&p, &other, 51), "listeners"));
-	assert_null(peer_take_session(&p, &other, 25));
-	peer_give_listeners(&p, a, 48); /* fewer have come */
-	assert_null(peer_take_session(&p, a, 10));
-	assert_int_equal(a->listeners, 12);
-	assert_int_equal(p.listeners, 37);
+	other.clients = other.idle = third.idle = 2;
+	assert_null(peer_take_session(&p, &other, 60)); /* the first may be out of what is kept */
+	assert_non_null(strstr(peer_take_session(&p, &other, 1), "listeners"));
+	assert_non_null(strstr(peer_take_session(&p, &third, 4), "listeners"));
+	assert_null(peer_take_session(&p, &third, 3));
+	peer_give_listeners(&p, a, 35); /* fewer have come */
+	assert_null(peer_take_session(&p, a, 3));
+	assert_int_equal(a->listeners, 5);
+	assert_int_equal(p.listeners.taken, 68);
 	peer_give_session(&p, a, 2);
-	peer_give_session(&p, a, 10);
-	peer_leave(a);
-	peer_leave(a);
+	peer_give_session(&p, a, 3);
+	peer_leave(&p, a);
+	peer_leave(&p, a);
 }
 
 static void test_take_session_bounds_all(void **state)
@@ -142,7 +136,7 @@ static void test_take_session_bounds_all(void **state)
 	struct peers p;
 
 	(void)state;
-	peers_init(&p);
+	peers_init(&p, &plenty);
 	for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++) {
 		many[i].idle = PEER_SESSIONS_MAX;
 		while (many[i].idle > 0 && !peer_take_session(&p, &many[i], 0))

@@ -97,9 +97,31 @@ static void test_get_within_the_limit_of_a_user(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* However many have bytes pending: what cannot have one copies. */
+static void test_get_gives_no_more_than_the_bound(void **state)
+{
+	struct pipepool pool = { .max = 2 };
+	struct pipe a, b, c = PIPE_NONE;
+
+	(void)state;
+	assert_true(pipepool_get(&pool, &a));
+	assert_true(pipepool_get(&pool, &b));
+	assert_false(pipepool_get(&pool, &c));
+	pipepool_put(&pool, &a);
+	assert_true(pipepool_get(&pool, &c)); /* what is given back */
+	pipepool_drop(&pool, &b);
+	assert_true(pipepool_get(&pool, &b)); /* or closed */
+	assert_false(pipepool_get(&pool, &a));
+	pipepool_drop(&pool, &b);
+	pipepool_drop(&pool, &c);
+	pipepool_clear(&pool);
+	assert_int_equal(pool.made, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_get_gives_no_more_than_the_bound),
 		cmocka_unit_test(test_get_gives_a_large_empty_pipe),
 		cmocka_unit_test(test_pool_is_bounded),
 		cmocka_unit_test(test_get_says_no_without_descriptors),

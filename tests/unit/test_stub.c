@@ -453,6 +453,22 @@ static void test_tcp_connections_are_bounded(void **state)
 		(void)close(fds[i]);
 }
 
+static void test_set_connections_bounds_them(void **state)
+{
+	struct world *w = *state;
+	int fds[5];
+
+	stub_set_connections(w->stub, 3);
+	for (size_t i = 0; i < 5; i++) {
+		fds[i] = client(w, "127.0.0.1", SOCK_STREAM);
+		assert_true(fds[i] >= 0);
+		turn(w);
+	}
+	assert_int_equal(stub_connections(w->stub), 3);
+	for (size_t i = 0; i < 5; i++)
+		(void)close(fds[i]);
+}
+
 static void test_add_refuses_what_is_no_socket(void **state)
 {
 	struct world *w = *state;
@@ -855,6 +871,7 @@ int main(void)
 		T(test_tcp_answers_pipelined_questions),
 		T(test_tcp_closes_on_what_is_no_question),
 		T(test_tcp_connections_are_bounded),
+		T(test_set_connections_bounds_them),
 		T(test_add_refuses_what_is_no_socket),
 		cmocka_unit_test(test_udp_answers_from_any_address),
 		T(test_dig_understands_every_answer),
