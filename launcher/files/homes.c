@@ -12,8 +12,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/xalloc.h"
-
-#define MOUNTINFO_MAX (8 * 1024 * 1024)
+#include "launcher/files/mountinfo.h"
 
 static void add(struct homes *h, const char *path)
 {
@@ -27,44 +26,6 @@ static void add(struct homes *h, const char *path)
 	h->v[h->n++] = xstrdup(path);
 }
 
-/** struct mount - a line of /proc/self/mountinfo (proc_pid_mountinfo(5)) */
-struct mount {
-	char *device; /* major:minor */
-	char *root;   /* of the mount, within its file system */
-	char *point;
-};
-
-/* "\040" and the like, in place. */
-static void unescape(char *s)
-{
-	char *out = s;
-
-	for (; *s; s++) {
-		if (s[0] == '\\' && s[1] && s[2] && s[3]) {
-			*out++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
-			s += 3;
-		} else {
-			*out++ = *s;
-		}
-	}
-	*out = '\0';
-}
-
-static bool read_line(char *line, struct mount *m)
-{
-	char *field[5], *rest = line;
-
-	for (size_t i = 0; i < ARRAY_SIZE(field); i++) {
-		field[i] = strsep(&rest, " ");
-		if (!rest)
-			return false;
-	}
-	*m = (struct mount){ field[2], field[3], field[4] };
-	unescape(m->root);
-	unescape(m->point);
-	return true;
-}
-
 /* What of @path comes after @dir: "" or "/...". NULL if it is not beneath. */
 static const char *beneath(const char *path, const char *dir)
 {
@@ -74,9 +35,10 @@ static const char *beneath(const char *path, const char *dir)
 }
 
 /* The last mount at the longest of the points above @path is what one sees there. */
-static const struct mount *mount_of(const struct mount *v, size_t n, const char *path)
+static const struct mountinfo_mount *mount_of(const struct mountinfo_mount *v, size_t n,
+					      const char *path)
 {
-	const struct mount *found = NULL;
+	const struct mountinfo_mount *found = NULL;
 
 	for (size_t i = 0; i < n; i++)
 		if (beneath(path, v[i].point) &&
@@ -92,38 +54,11 @@ static bool is_same(const char *a, const char *b)
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/** struct mounts_seen - what /proc/self/mountinfo says; @v points into @text */
-struct mounts_seen {
-	char *text;
-	struct mount *v;
-	size_t n;
-};
-
-static void read_mounts(struct mounts_seen *m)
-{
-	CLEANUP_CLOSE int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-	size_t len;
-	char *rest, *line;
-
-	*m = (struct mounts_seen){ .text = fd < 0 ? NULL : fd_read_file(fd, MOUNTINFO_MAX, &len) };
-	rest = m->text;
-	while (rest && (line = strsep(&rest, "\n"))) {
-		m->v = xreallocarray(m->v, m->n + 1, sizeof(*m->v));
-		m->n += read_line(line, &m->v[m->n]);
-	}
-}
-
-static void forget_mounts(struct mounts_seen *m)
-{
-	free(m->v);
-	free(m->text);
-}
-
 /* The other names that @path has by other mounts of its file system. */
-static int each_again(const char *path, const struct mounts_seen *seen, homes_use *use, void *arg)
+static int each_again(const char *path, const struct mountinfo *seen, homes_use *use, void *arg)
 {
 	CLEANUP_FREE char *real = realpath(path, NULL);
-	const struct mount *m = real ? mount_of(seen->v, seen->n, real) : NULL;
+	const struct mountinfo_mount *m = real ? mount_of(seen->v, seen->n, real) : NULL;
 	CLEANUP_FREE char *within = NULL;
 	int rc = 0;
 
@@ -132,7 +67,7 @@ static int each_again(const char *path, const struct mounts_seen *seen, homes_us
 	within = xasprintf("%s%s", strcmp(m->root, "/") == 0 ? "" : m->root,
 			   beneath(real, m->point));
 	for (size_t i = 0; rc == 0 && i < seen->n; i++) {
-		const struct mount *o = &seen->v[i];
+		const struct mountinfo_mount *o = &seen->v[i];
 		const char *rest = beneath(within, o->root);
 		CLEANUP_FREE char *other = NULL;
 
@@ -147,15 +82,14 @@ static int each_again(const char *path, const struct mounts_seen *seen, homes_us
 
 int homes_again(const char *const *paths, size_t n, homes_use *use, void *arg, struct error *err)
 {
-	struct mounts_seen seen;
+	struct mountinfo seen;
 	int rc = 0;
 
-	read_mounts(&seen);
-	if (!seen.text)
+	if (mountinfo_read(&seen) < 0)
 		return error_set(err, errno, "cannot read /proc/self/mountinfo");
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		rc = each_again(paths[i], &seen, use, arg);
-	forget_mounts(&seen);
+	mountinfo_clear(&seen);
 	return rc;
 }
 

@@ -3,15 +3,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/xalloc.h"
+#include "launcher/files/automounts.h"
 #include "launcher/files/credentials.h"
 #include "launcher/files/grantpath.h"
 #include "launcher/files/homes.h"
@@ -356,6 +359,44 @@ static int add_private(struct mountplan *p, const struct launcher_plan *plan, st
 	return 0;
 }
 
+/* What cannot be opened is out of the command's reach, too, or has just been taken away. */
+static int add_cover(struct mountplan *p, const char *path, struct error *err)
+{
+	CLEANUP_CLOSE int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct statfs fs;
+
+	if (fd < 0 || fstatfs(fd, &fs) < 0 || fs.f_type != AUTOFS_SUPER_MAGIC)
+		return 0; /* or something else is mounted on it */
+	return add(p, (struct mountplan_step){ .kind = STEP_COVER }, &fd, err);
+}
+
+/* What is mounted there now stays as it is, with no other right than it has by other steps. */
+static int add_kept(struct mountplan *p, const struct launcher_plan *plan, const char *path,
+		    struct error *err)
+{
+	CLEANUP_CLOSE int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	enum mounts_use use = plan->fs == FS_OFF ? MOUNTS_WRITE : MOUNTS_SEE;
+
+	if (fd < 0)
+		return 0;
+	return add(p, (struct mountplan_step){ .kind = STEP_GRANT, .use = use }, &fd, err);
+}
+
+static int add_automounts(struct mountplan *p, const struct launcher_plan *plan, struct error *err)
+{
+	struct automounts a;
+	int rc = 0;
+
+	if (automounts_find(&a) < 0)
+		rc = error_set(err, errno, "cannot read /proc/self/mountinfo");
+	for (size_t i = 0; rc == 0 && i < a.n; i++)
+		rc = add_cover(p, a.v[i], err);
+	for (size_t i = 0; rc == 0 && i < a.nkept; i++)
+		rc = add_kept(p, plan, a.kept[i], err);
+	automounts_clear(&a);
+	return rc;
+}
+
 static int add_root(struct mountplan *p, struct error *err)
 {
 	CLEANUP_CLOSE int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -443,7 +484,7 @@ static bool is_writable(const struct mountplan_step *s)
 
 static bool is_empty(const struct mountplan_step *s)
 {
-	return s && (s->kind == STEP_PRIVATE || s->kind == STEP_HIDE);
+	return s && (s->kind == STEP_PRIVATE || s->kind == STEP_COVER || s->kind == STEP_HIDE);
 }
 
 static void settle_grant(struct mountplan *p, size_t i)
@@ -478,6 +519,10 @@ static void settle(struct mountplan *p)
 		case STEP_DEVICES:
 		case STEP_PRIVATE:
 			s->mounted = true;
+			break;
+		case STEP_COVER:
+			s->mounted = !is_empty(above) && !is_named(p, i, false);
+			s->fresh = s->mounted;
 			break;
 		case STEP_GRANT:
 			settle_grant(p, i);
@@ -564,7 +609,8 @@ int mountplan_make(const struct launcher_plan *plan, const struct protect *prote
 	struct mountplan p = { 0 };
 
 	if (add_granted(&p, plan, err) || check_roots(&p, protect, err) ||
-	    add_private(&p, plan, err) || add_all_hidden(&p, plan, err)) {
+	    add_automounts(&p, plan, err) || add_private(&p, plan, err) ||
+	    add_all_hidden(&p, plan, err)) {
 		mountplan_clear(&p);
 		return -1;
 	}

@@ -17,6 +17,7 @@
 enum mountplan_kind {
 	STEP_ROOT,    /* --fs off: everything is writable to begin with */
 	STEP_DEVICES, /* /dev: the one place in which device nodes work */
+	STEP_COVER,   /* nothing but what lies beneath in other steps (automounts.h) */
 	STEP_PRIVATE, /* an empty directory of the run's own */
 	STEP_GRANT,   /* what the user or the mode grants */
 	STEP_PIN,     /* a directory above a locked name: cannot be renamed, being a mount point */
@@ -30,7 +31,7 @@ enum mountplan_kind {
  * @own: for STEP_GRANT: the user has named it
  * @mounted: something is attached here; a grant that is not is only an open descriptor
  * @dropped: overruled; as if it were not there
- * @fresh: for STEP_HIDE: grants lie beneath, so that it needs a file system of its own
+ * @fresh: for STEP_COVER, and for STEP_HIDE: grants lie beneath, so that it needs a file system of its own
  * @use: for STEP_GRANT
  * @path: canonical
  * @fd: O_PATH; -1 until attached for STEP_PIN and STEP_LOCK, which are opened where they are then

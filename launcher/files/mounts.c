@@ -10,7 +10,8 @@
  *     again without the latter: a device node elsewhere (a container's, an old root's) is none.
  *  3. The steps are attached from the top downwards: private directories are empty file systems,
  *     grants are their own copies, locked names are read-only copies of themselves, and what is
- *     hidden gets an empty directory or file in its place.
+ *     hidden gets an empty directory or file in its place. A directory of an automounter gets one with
+ *     nothing in it but what is mounted there now.
  *  4. /proc is mounted anew for the PID namespace, read-only: uid 0 owns /proc/sys/kernel files
  *     even without a capability.
  *
@@ -214,7 +215,7 @@ static int target_of(struct work *w, size_t i)
 
 		return fd < 0 ? error_set(w->err, errno, "cannot keep %s", s->path) : fd;
 	}
-	if (above->kind == STEP_PRIVATE || above->kind == STEP_HIDE)
+	if (above->kind == STEP_PRIVATE || above->kind == STEP_COVER || above->kind == STEP_HIDE)
 		return make_target(w, s, above);
 	return open_below(w, s, above);
 }

@@ -5,9 +5,10 @@ import pty
 import shutil
 import stat
 import subprocess
+import sys
 import time
 
-from escapeworld import LIMIT, World, main, skipped, users
+from escapeworld import LIMIT, World, excused, main, skipped, users
 from rows import EMPTY, GONE
 
 
@@ -417,6 +418,38 @@ if os.path.islink("data"):
                 p = self.run_as(0, ["unshare", "-m", "sh", "-c", script % how, "sh", where, again, *argv],
                                 capture_output=True)
                 self.assertEqual(p.stdout != "", argv[0] == "cat", (name, p.stderr))
+
+    def automounted(self, uid, argv):
+        """What it prints with an automounter at /net of its own; None if there can be none."""
+        net = self.outside + "/net"
+        os.makedirs(net, exist_ok=True)
+        mounter = os.path.join(os.path.dirname(os.path.abspath(__file__)), "automounter.py")
+        p = self.run_as(0, ["unshare", "-m", sys.executable, mounter, net, str(uid), *argv],
+                        capture_output=True)
+        return None if p.returncode == 77 else p.stdout
+
+    def test_names_that_an_automounter_is_asked_for(self):
+        """N-022: whoever looks a name up at /net has a program outside dial the host of that name"""
+        if os.geteuid() != 0:
+            skipped.append("N-022: an automounter: not root")
+            return
+        net = self.outside + "/net"
+        tries = ["sh", "-c", "cat %s/known/file; exec 2>/dev/null; stat %s/host1.x.test; ls -d %s/host2.x.test/e; "
+                 "cat %s/host3.x.test; true" % (net, net, net, net)]
+        for uid in users():
+            self.fill(uid)
+            bare = self.automounted(uid, tries)
+            if bare is None:
+                excused.append("N-022: an automounter: the kernel has no autofs")
+                return
+            self.assertEqual(bare, "known\n" + "".join("asked for host%d.x.test\n" % i for i in (1, 2, 3)))
+            for options in ([], ["--fs", "off"], ["--fs", "strict", "--read", net + "/known"],
+                            ["--read", net + "/known/file"], ["-C", net + "/known", "--fs", "off"],
+                            ["--write", self.outside] if uid == 0 else []):
+                self.assertEqual(self.automounted(uid, self.inside(tries, *options)), "known\n", options)
+            # the twin: what the user names is there as ever
+            named = self.automounted(uid, self.inside(["stat", "-c", "%n", net + "/host"], "--read", net))
+            self.assertEqual(named, "asked for host\n")
 
     def test_a_home_directory_that_is_another_users(self):
         for uid in users():
