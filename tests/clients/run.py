@@ -20,6 +20,7 @@ import hashlib
 import os
 import re
 import shutil
+import subprocess
 import sys
 import time
 
@@ -36,10 +37,21 @@ VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_prox
 NOT_HERE = 78  # exit status of a script: this version of the client cannot do it in this mode
 
 
+def rust():
+    """Where rustup has put the toolchain of whoever runs the tests; None where that is not so."""
+    rustup = shutil.which("rustup") or os.path.expanduser("~/.cargo/bin/rustup")
+    try:
+        done = subprocess.run([rustup, "which", "cargo"], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, encoding="utf-8", check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return os.path.dirname(os.path.dirname(os.path.realpath(done.stdout.strip())))
+
+
 def find(tool):
     if tool == "postgres":
         return bool(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
-    return bool(shutil.which(tool, path=PATH))
+    return bool(shutil.which(tool, path=PATH)) or (tool == "cargo" and bool(rust()))
 
 
 class Client:
@@ -71,12 +83,28 @@ class Runner:
         self.key = openpgp_key(self.w.path("tree"), self.w.path("gnupg")) if "gpg" in wanted else ""
         if "mysql" in wanted:
             self.mariadb()
+        self.path = PATH
+        if "cargo" in wanted and not shutil.which("cargo", path=PATH):
+            self.toolchain(rust())
         if "redis-cli" in wanted:
             self.server(["redis-server", "--bind", v4(63), "--port", "6379", "--save", "",
                          "--protected-mode", "no", "--dir", self.w.path("www")], 0)
             self.w.wait_port(v4(63), 6379)
         for c in clients:
             shutil.copy(c.path, self.w.path("scripts"))
+
+    def toolchain(self, src):
+        """For the user of the test world, who cannot look into the home directory of another."""
+        here = self.w.path("rust")
+        for part in ("bin", "lib"):
+            os.makedirs(os.path.join(here, part))
+        for path in [src + "/bin/cargo", src + "/bin/rustc", *glob.glob(src + "/lib/*.so*")]:
+            to = os.path.join(here, os.path.relpath(path, src))
+            try:
+                os.link(path, to)
+            except OSError:
+                shutil.copy(path, to)
+        self.path = "%s/bin:%s" % (here, PATH)
 
     def server(self, argv, uid):
         w = self.w
@@ -117,6 +145,7 @@ class Runner:
                   "IMAGE_LAYER": self.layer, "KEY": self.key, "BIG_FILE": w.path("www", "big.bin"), "REPO": w.path("git", "repo.git"),
                   "SSH_CONFIG": os.path.join(w.home, "ssh", "config")}
         options = [x for n, v in values.items() for x in ("--env", "%s=%s" % (n, v))]
+        options += ["--env", "PATH=" + self.path] if "cargo" in client.head["needs"].split() else []
         options += client.head.get("options", "").split()
         command = ["sh", w.path("scripts", client.name + ".sh")]
         if mode == "capture":
