@@ -742,6 +742,21 @@ for _ in range(2):
                 wait_for(lambda: self.stats()["sessions"] == 0)
                 self.assertLessEqual(len(os.listdir("/proc/%d/fd" % server.pid)), before + 1)
 
+    def test_forwards_that_are_refused_fill_no_log(self):
+        """They are a session's own mistake, which it may make as often as it likes."""
+        refused = ["%d=evil.example:80" % (2000 + i) for i in range(30)]
+        with self.serve(["-a", "good.example"]):
+            said = self.raw("for _ in range(40): attach((0,V4,1,0), forward=%r).close()" % refused)
+            self.assertEqual(said, ["True "] * 40)
+            done = self.bridge(["curl", "-sS", "http://127.0.0.1:2000/"],
+                               ["--forward", "2000=evil.example:80"])
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("sbx-net: refused evil.example:80", done.stderr)
+        self.assertNotIn("will be refused", self.serve_err)
+        self.assertLess(self.serve_err.count("\n"), 10, self.serve_err)
+        done = self.w.sbx_run(["-a", "good.example", "--forward", refused[0]], ["true"])  # the twin
+        self.assertIn("--forward %s: will be refused" % refused[0], done.stderr)
+
     def test_sessions_of_one_namespace_are_bounded(self):
         script = "held = [attach((0,V4,1,0), capture=False) for _ in range(12)]\n" \
                  "sys.stdin.readline()"
