@@ -269,6 +269,11 @@ void capture_forward(struct capture *c, struct resolver *r, capture_may *may)
 	stub_set_forward(c->stub, r, forwards_cb);
 }
 
+const struct hostname *capture_self(const struct capture *c)
+{
+	return c->self.len ? &c->self : NULL;
+}
+
 void capture_bound(struct capture *c, size_t connections)
 {
 	stub_set_connections(c->stub, connections);

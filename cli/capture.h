@@ -45,6 +45,9 @@ typedef bool capture_may(void *arg, const struct target *t, const struct decisio
  */
 void capture_forward(struct capture *c, struct resolver *r, capture_may *may);
 
+/** capture_self() - this machine's own name, which means the sandbox inside; NULL if it has none. */
+const struct hostname *capture_self(const struct capture *c);
+
 /** capture_bound() - connections to the name server at a time, at most; see stub_set_connections(). */
 void capture_bound(struct capture *c, size_t connections);
 

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "netns/netns.h"
+#include "policy/lint.h"
 #include "policy/pattern.h"
 #include "policy/refusal.h"
 
@@ -35,7 +36,7 @@ static int add(struct forwards *f, uint16_t port, const struct target *t, struct
 struct walk {
 	struct forwards *f;
 	struct error *err;
-	bool failed;
+	bool failed, tell;
 };
 
 static bool is_reserved(uint16_t port)
@@ -87,6 +88,9 @@ static bool visit(void *ctx, const struct pattern *p, const struct rule *rule)
 	struct walk *w = ctx;
 	struct target t = { .via = VIA_FORWARD };
 
+	/* Of what lies in files, `check` tells: it would be said at every start. */
+	if (w->tell && lint_opens_no_port(p) && strcmp(rule->file, "--allow") == 0)
+		log_warn("--allow %s: " LINT_OPENS_NO_PORT, rule->text);
 	for (size_t r = 0; r < p->nports; r++) {
 		for (unsigned port = p->ports[r].lo; port <= p->ports[r].hi; port++) {
 			if (!local_target(p, (uint16_t)port, &t))
@@ -149,7 +153,7 @@ static int check_published(const struct forwards *f, const struct run_options *o
 int forwards_build(struct forwards *f, const struct run_options *o, const struct policy *p,
 		   bool tell, struct error *err)
 {
-	struct walk w = { .f = f, .err = err };
+	struct walk w = { .f = f, .err = err, .tell = tell };
 
 	f->n = 0;
 	for (size_t i = 0; i < o->nforwards; i++) {

@@ -29,7 +29,7 @@ struct forwards {
 
 /**
  * forwards_build() - collect them; --forward wins over an allowed loopback port
- * @tell: log of those that will be refused: whoever sends options over a socket is not told here
+ * @tell: log of those that will be refused, and of entries that open none: whoever sends options over a socket is not told here
  *
  * Return: 0, or -1 with @err (a port that is taken, inside or by another option, or too many).
  */

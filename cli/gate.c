@@ -518,6 +518,7 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 	if (g->dns_connections)
 		capture_bound(g->capture, g->dns_connections);
 	capture_forward(g->capture, outside->resolver, may_forward_cb);
+	cfg.self = capture_self(g->capture);
 	g->session = proxy_session(outside->proxy, &cfg);
 	return 0;
 }

@@ -238,8 +238,7 @@ static void check_ports(struct linter *l, const struct pattern *p, const struct 
 		warn(l, LINT_PORTS, rule, "names every port, as it would without a port");
 }
 
-/* Inside, loopback is the sandbox's own: only ports that are named lead out of it. */
-static void check_loopback(struct linter *l, const struct pattern *p, const struct rule *rule)
+bool lint_opens_no_port(const struct pattern *p)
 {
 	static const struct cidr v4 = { .addr = { .family = AF_INET, .bytes = { 127 } },
 					.bits = 8 };
@@ -251,10 +250,7 @@ static void check_loopback(struct linter *l, const struct pattern *p, const stru
 		loopback = addr_classify(&p->cidr.addr) == ADDR_LOOPBACK;
 	else if (p->kind == PATTERN_CIDR)
 		loopback = p->cidr.bits >= v4.bits && cidr_contains(&v4, &p->cidr.addr);
-	if (loopback && p->nports == 0)
-		warn(l, LINT_NO_PORT, rule,
-		     "opens no port on the sandbox's own loopback; name the port, as in "
-		     "localhost:5432");
+	return loopback && p->nports == 0;
 }
 
 static bool check_entry(void *ctx, const struct pattern *p, const struct rule *rule)
@@ -266,7 +262,8 @@ static bool check_entry(void *ctx, const struct pattern *p, const struct rule *r
 		return true;
 	if (l->list != LIST_PRIVATE) {
 		check_shadowed(l, p, rule);
-		check_loopback(l, p, rule);
+		if (lint_opens_no_port(p))
+			warn(l, LINT_NO_PORT, rule, "%s", LINT_OPENS_NO_PORT);
 		if (pattern_is_name(p))
 			check_name(l, p, rule);
 		else

@@ -10,6 +10,7 @@
 
 #include "policy/policy.h"
 
+struct pattern;
 struct suffixes;
 
 #define LINT_TEXT_MAX 1024
@@ -55,6 +56,17 @@ typedef void lint_cb(void *ctx, const struct lint *warning);
  * Return: how many warnings.
  */
 size_t lint_policy(const struct policy *p, struct suffixes *suffixes, lint_cb *cb, void *ctx);
+
+/**
+ * lint_opens_no_port() - an allow entry for loopback without a port
+ *
+ * Inside, loopback is the sandbox's own: only ports that are named lead out of it.
+ */
+bool lint_opens_no_port(const struct pattern *p);
+
+/* And what is said of it. */
+#define LINT_OPENS_NO_PORT \
+	"opens no port on the sandbox's own loopback; name the port, as in localhost:5432"
 
 /** lint_is_shared_hosting() - the names that the public suffix list does not have. */
 bool lint_is_shared_hosting(const char *domain);

@@ -110,6 +110,7 @@ struct keeper {
  *         @code says
  * @leads_to: of an unlisted name: an address that it is known to lead to and that would be refused
  *            next; family AF_UNSPEC otherwise
+ * @own_name: of an unlisted name: it is this machine's own, and nothing else is known of it
  * @keeper: who can change it, a pointer into the policy; NULL: whoever types the options
  * @by: who answered, where a person or a program was asked; lives as long as @rule, or NULL
  */
@@ -120,6 +121,7 @@ struct decision {
 	struct addr addr;
 	unsigned lists;
 	struct addr leads_to;
+	bool own_name;
 	int error;
 	const struct keeper *keeper;
 	const char *by;

@@ -180,6 +180,9 @@ static void put_reason(struct line *l, const struct target *t, const struct deci
 		put(l, addr_format(&d->leads_to, addr));
 		if (addr_classify(&d->leads_to) == ADDR_LOOPBACK)
 			put_own_server(l, t);
+	} else if (d->own_name) {
+		put(l, "; the name of this machine");
+		put_own_server(l, t);
 	}
 	put(l, ")");
 }

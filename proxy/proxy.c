@@ -259,6 +259,8 @@ void session_foresee(const struct session *s, const struct target *t, struct dec
 	if (!target_is_literal(t))
 		n = resolver_known(s->proxy->resolver, &t->host, v, ARRAY_SIZE(v));
 	policy_foresee(*cfg->policy, t, v, n, cfg->own, d);
+	d->own_name = n == 0 && cfg->self && hostname_equal(&t->host, cfg->self) &&
+		      d->code != CODE_DENIED;
 }
 
 void session_explain(const struct session *s, const struct target *t, struct decision *out)

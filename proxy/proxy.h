@@ -114,6 +114,7 @@ struct proxy_question {
  * @door: the rule that refuses a port of this machine's loopback, on which a listener of ours leads
  *        back to this session (NULL: there is none); or NULL
  * @canary: a target that the proxy answers a CONNECT for itself, to show that it is there; or NULL
+ * @self: this machine's own name, or NULL
  * @peer: whose it is, by fd_netns(): all sessions of one peer share what it may have; 0: nobody else's
  * @upstream: the proxy that we ourselves must go through, or NULL; outlives the session, or is
  *            replaced by session_set_upstream()
@@ -132,6 +133,7 @@ struct session_config {
 	const struct rule *(*door)(void *arg, uint16_t port);
 	bool (*canary)(void *arg, const struct target *t);
 	const struct upstreams *upstream;
+	const struct hostname *self;
 	uint64_t peer;
 	void *arg;
 };

@@ -180,6 +180,8 @@ void topview_print(const struct topview *view, const struct topview_row *row, si
 		put_line(view, out, DIM, "%s",
 			 "no run asks at a terminal or on a control socket, and no serve has a "
 			 "session");
+		put_line(view, out, DIM, "%s",
+			 "of a serve --dir DIR: top --socket DIR/control.sock");
 		return;
 	}
 	put_columns(view, out, DIM, view->rates ? rates : sums);

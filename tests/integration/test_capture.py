@@ -556,6 +556,18 @@ class LocalPorts(CaptureCase):
         done = self.w.sbx_run(["-a", "127.0.0.1:3000"], ["true"])
         self.assertNotIn("opens nothing", done.stderr)
 
+    def test_loopback_without_a_port_is_told(self):
+        """What `check` says of it, where it is typed."""
+        said = "opens no port on the sandbox's own loopback; name the port, as in localhost:5432"
+        for entry in "localhost", "127.0.0.1", "127.0.0.0/8", "[::1]":
+            with self.subTest(entry):
+                done = self.w.sbx_run(["-a", entry], ["true"])
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("--allow %s: %s" % (entry, said), done.stderr)
+        for entry in "localhost:3000", "good.example", "*":
+            with self.subTest(entry):
+                self.assertNotIn("opens no port", self.w.sbx_run(["-a", entry], ["true"]).stderr)
+
 
 class OwnNames(CaptureCase):
     """Names that mean this machine lead to the command's own servers, and never to the host's."""
@@ -608,6 +620,15 @@ for n in "$@"; do curl -sS -m 10 "http://$n:8080/" 2>&1 || true; done
                     self.assertIn("refused %s:8080 (%s" % (name, code), err)
                 self.assertEqual(o.accepts(), [])
                 self.assertEqual(o.queries(), [])
+
+    def test_the_nodename_by_the_proxy_has_a_hint(self):
+        """Where the hosts file does not have it, too: who names this machine wants a server inside."""
+        own = os.uname().nodename
+        done = self.w.sbx_run([], ["curl", "-sS", "-m", "10", "http://%s:8080/" % own])
+        self.assertIn("own servers are at localhost:8080)", done.stderr)
+        done = self.w.sbx_run([], ["curl", "-sS", "-m", "10", "http://evil.example:8080/"])
+        self.assertIn("refused evil.example:8080", done.stderr)
+        self.assertNotIn("localhost", done.stderr)
 
     def test_the_host_stays_closed(self):
         """Also by a client that heeds no NO_PROXY, and where nothing listens inside."""

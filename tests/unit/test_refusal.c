@@ -117,6 +117,20 @@ static void test_format_every_code(void **state)
 }
 
 /* More than one list, or an address that a name is known to lead to: all of it at once. */
+static void test_format_of_this_machines_name(void **state)
+{
+	const struct decision d = { .code = CODE_NOT_LISTED, .own_name = true };
+	struct target t = target("box:80");
+	char out[REFUSAL_MAX];
+
+	(void)state;
+	assert_string_equal(
+		refusal_format(&t, &d, out),
+		"refused box:80 (not on the allow list; the name of this machine outside; "
+		"the command's own servers are at localhost:80); allow with: --allow "
+		"box:80");
+}
+
 static void test_format_names_every_option(void **state)
 {
 	static const struct keeper locked = { false, (char *)(uintptr_t) "p.json" };
@@ -593,6 +607,7 @@ int main(void)
 		cmocka_unit_test(test_format_every_code),
 		cmocka_unit_test(test_what_is_advised_works),
 		cmocka_unit_test(test_format_names_every_option),
+		cmocka_unit_test(test_format_of_this_machines_name),
 		cmocka_unit_test(test_format_names_who_can_allow),
 		cmocka_unit_test(test_format_without_port_or_host),
 		cmocka_unit_test(test_told_has_the_hint_behind_it),
