@@ -423,6 +423,12 @@ static bool ends_here(struct snicheck *s, const struct tunnel *t)
 	return s->ending && !before;
 }
 
+/* A server that takes nothing holds the client back: what waits for it is what one look has let go. */
+static bool server_takes(struct tunnel *t)
+{
+	return way_flush(&t->way[CLIENT], &t->side[SERVER]) || t->side[SERVER].broken;
+}
+
 /* Return: as snicheck_turn(). */
 static enum snicheck_verdict client_turn(struct snicheck *s, struct tunnel *t, uint8_t *scratch,
 					 size_t size)
@@ -430,10 +436,14 @@ static enum snicheck_verdict client_turn(struct snicheck *s, struct tunnel *t, u
 	struct side *client = &t->side[CLIENT];
 
 	for (int i = 0; i < TURNS; i++) {
+		enum snicheck_verdict v;
 		bool ended;
-		size_t go, n = look(s, t, scratch, size, &ended);
-		enum snicheck_verdict v = snicheck_client(s, scratch, n, ended, &go);
+		size_t go, n;
 
+		if (!server_takes(t))
+			return SNICHECK_WAIT;
+		n = look(s, t, scratch, size, &ended);
+		v = snicheck_client(s, scratch, n, ended, &go);
 		if (v == SNICHECK_REFUSE)
 			return v;
 		if (!let_go(s, t, scratch, v == SNICHECK_PASS ? n : go))
@@ -451,7 +461,6 @@ enum snicheck_verdict snicheck_turn(struct snicheck *s, struct tunnel *t, uint8_
 {
 	enum snicheck_verdict v;
 
-	(void)way_flush(&t->way[CLIENT], &t->side[SERVER]);
 	server_turn(s, t, scratch);
 	v = client_turn(s, t, scratch, size);
 	if (v == SNICHECK_PASS)

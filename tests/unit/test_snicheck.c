@@ -579,6 +579,44 @@ static void test_turn_judges_what_goes(void **state)
 	}
 }
 
+/* Early data for a server that reads nothing is not collected here. */
+static void test_turn_holds_little(void **state)
+{
+	const struct hello *h = hello_for("good.example", 12, 0, 16384, 0);
+	static uint8_t early[5 + 16384] = { 0x17, 3, 3, 0x40, 0 };
+	size_t sent = 0, got = 0, max = 0;
+	struct event_base *base = event_base_new();
+	struct world w;
+
+	(void)state;
+	world_open(&w);
+	event_assign(&w.t.side[1].ev, base, w.t.side[1].fd, EV_READ, NULL, NULL);
+	snicheck_begin(w.s, &w.t, NULL, 0);
+	send_all(w.client, h->p, h->n);
+	for (int i = 0; i < 1000; i++) {
+		ssize_t n = send(w.client, early + sent % sizeof(early),
+				 sizeof(early) - sent % sizeof(early), MSG_DONTWAIT);
+
+		sent += n > 0 ? (size_t)n : 0;
+		assert_int_not_equal(turn(&w), SNICHECK_REFUSE);
+		max = w.t.way[0].keep_len > max ? w.t.way[0].keep_len : max;
+	}
+	assert_true(max > 0 && max <= 2 * TLS_HELLO_MAX);
+	for (int i = 0; i < 1000 && got < h->n + sent;
+	     i++) { /* all of it, as soon as it is wanted */
+		static uint8_t back[HELLO_MAX];
+		ssize_t n = recv(w.server, back, sizeof(back), 0);
+
+		got += n > 0 ? (size_t)n : 0;
+		w.t.side[1].writable = true;
+		(void)turn(&w);
+	}
+	assert_int_equal(got, h->n + sent);
+	event_del(&w.t.side[1].ev);
+	world_close(&w);
+	event_base_free(base);
+}
+
 static void test_turn_holds_the_second(void **state)
 {
 	static struct hello both;
@@ -651,6 +689,7 @@ int main(void)
 		cmocka_unit_test(test_look_takes_nothing),
 		cmocka_unit_test(test_turn_lets_go),
 		cmocka_unit_test(test_turn_judges_what_goes),
+		cmocka_unit_test(test_turn_holds_little),
 		cmocka_unit_test(test_turn_holds_the_second),
 		cmocka_unit_test(test_turn_sees_an_end_behind),
 	};
