@@ -259,6 +259,24 @@ static void reset_when_sent(struct conn *c)
 		conn_timer(c, RESET_TICK_MS);
 }
 
+/*
+ * The client has failed. What it had said is still delivered, as long as the server takes some of it:
+ * one that takes nothing would hold the tunnel for as long as TCP_USER_TIMEOUT is.
+ */
+static void deliver_rest(struct conn *c)
+{
+	const uint32_t taken = (uint32_t)c->t.way[CLIENT].bytes;
+
+	if (c->timer && evtimer_pending(c->timer, NULL))
+		return;
+	if (c->timer && c->unsent == taken) {
+		conn_reset(c, "client-gone");
+		return;
+	}
+	c->unsent = taken;
+	conn_timer(c, conn_limits(c)->reply_ms);
+}
+
 static void timer_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct conn *c = arg;
@@ -281,9 +299,11 @@ static void timer_cb(evutil_socket_t fd, short what, void *arg)
 		else
 			conn_close(c, "timeout");
 		break;
+	case CONN_TUNNEL:
+		deliver_rest(c);
+		break;
 	case CONN_ASK:
 	case CONN_DIAL:
-	case CONN_TUNNEL:
 	case CONN_DEAD:
 	case CONN_NUM_STATES:
 		break;
@@ -484,6 +504,8 @@ static void pump(struct conn *c)
 		return;
 	switch (tunnel_pump(&c->t, &p->pool, p->scratch)) {
 	case TUNNEL_WAIT:
+		if (c->t.side[CLIENT].broken)
+			deliver_rest(c);
 		break;
 	case TUNNEL_AGAIN:
 		proxy_run_soon(p, c);

@@ -68,6 +68,7 @@ struct inbuf {
  * @timer: NULL when there is none; what it means depends on the state
  * @forward: plain HTTP, or NULL
  * @scan: how far the head in @in was looked at
+ * @unsent: in CONN_TUNNEL, what the server had taken when the client had failed, or later
  * @unsent, @stalled: in CONN_RESET, what the peer has not acknowledged, and for how many ticks
  * @target: what was asked for last
  * @addr: the first refused address until a dial succeeds, then what was dialled

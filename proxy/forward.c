@@ -330,8 +330,9 @@ static void watch_client(struct conn *c)
 
 	if (c->t.way[CLIENT].eof)
 		f->client_ended = f->watched = true;
-	if (f->up_done && client->readable &&
-	    (f->watched ? side_has_error(client) : !watch(f, client)))
+	if ((f->up_done && client->readable &&
+	     (f->watched ? side_has_error(client) : !watch(f, client))) ||
+	    (!f->up_done && c->t.way[CLIENT].keep && side_notice(client)))
 		conn_reset(c, "client-gone");
 	else if (f->client_ended && !c->timer)
 		conn_timer(c, conn_limits(c)->response_ms);

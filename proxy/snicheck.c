@@ -440,8 +440,10 @@ static enum snicheck_verdict client_turn(struct snicheck *s, struct tunnel *t, u
 		bool ended;
 		size_t go, n;
 
-		if (!server_takes(t))
+		if (!server_takes(t)) {
+			(void)side_notice(client);
 			return SNICHECK_WAIT;
+		}
 		n = look(s, t, scratch, size, &ended);
 		v = snicheck_client(s, scratch, n, ended, &go);
 		if (v == SNICHECK_REFUSE)

@@ -71,6 +71,7 @@ void side_take(struct side *s, struct event_base *base, int fd, event_callback_f
 	s->fd = fd;
 	s->readable = s->writable = true;
 	s->watched = s->armed = s->broken = s->local = s->held = s->drained = s->ended = false;
+	s->stirred = false;
 	s->tls = NULL;
 	event_assign(&s->ev, base, fd, SIDE_EVENTS, cb, arg);
 }
@@ -195,7 +196,7 @@ static bool side_shutdown(struct side *s)
 void side_ready(struct side *s, short what)
 {
 	if (what & (EV_READ | EV_CLOSED)) {
-		s->readable = true;
+		s->readable = s->stirred = true;
 		s->drained = false;
 	}
 	if (what & EV_CLOSED)
@@ -252,6 +253,14 @@ bool side_has_error(const struct side *s)
 	struct pollfd pfd = { .fd = s->fd };
 
 	return poll(&pfd, 1, 0) == 1 && (pfd.revents & (POLLERR | POLLNVAL));
+}
+
+bool side_notice(struct side *s)
+{
+	if (s->stirred && !s->broken && side_has_error(s))
+		side_failed(s);
+	s->stirred = false;
+	return s->broken;
 }
 
 size_t side_unsent(const struct side *s)
@@ -463,6 +472,21 @@ static void look_for_error(struct side *s)
 		s->broken = true;
 }
 
+/*
+ * A sender whose bytes the receiver does not take is not read, and so not heard to fail. Return: true if
+ * one has.
+ */
+static bool notice(struct tunnel *t)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < 2; i++) {
+		if ((t->way[i].keep || t->way[i].held) && !t->side[i].broken)
+			any |= side_notice(&t->side[i]);
+	}
+	return any;
+}
+
 static bool delivered(const struct tunnel *t, unsigned i)
 {
 	const struct way *w = &t->way[i];
@@ -485,6 +509,7 @@ enum tunnel_status tunnel_pump(struct tunnel *t, struct pipepool *pool, uint8_t 
 	/* The second move may have broken what the first one reads from. */
 	if (t->side[0].broken && !again)
 		again |= move(t, 0, pool, scratch);
+	again |= notice(t);
 	for (unsigned i = 0; i < 2; i++) {
 		if (t->side[i].broken && delivered(t, i))
 			return TUNNEL_CUT;

@@ -32,13 +32,14 @@ struct tls;
  * @broken: an error was seen: what was sent to it last may be lost
  * @drained: the last side_recv() got less than it asked for
  * @ended: an event has told of the peer's end
+ * @stirred: an event has told of something since side_notice()
  * @local: a unix socket; @held: the first byte in its receive queue has been read, see side_recv()
  */
 struct side {
 	struct event ev;
 	struct tls *tls;
 	int fd;
-	bool readable, writable, watched, armed, broken, local, held, drained, ended;
+	bool readable, writable, watched, armed, broken, local, held, drained, ended, stirred;
 };
 
 /**
@@ -137,6 +138,13 @@ void side_close(struct side *s, bool reset);
 
 /** side_has_error() - an error waits to be told, a reset for example; it stays there. */
 bool side_has_error(const struct side *s);
+
+/**
+ * side_notice() - where nothing is read for a while: has it failed meanwhile?
+ *
+ * Costs a system call if an event has come since the last time. Return: whether it is broken.
+ */
+bool side_notice(struct side *s);
 
 /** side_has_ended() - the peer has sent its end, though bytes may stand before it. */
 bool side_has_ended(const struct side *s);

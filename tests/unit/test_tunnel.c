@@ -394,6 +394,64 @@ static void read_then_hold(int fd, void *arg)
 	close(fd);
 }
 
+/* Reads nothing until it may end. */
+static void serve_nothing(int fd, void *arg)
+{
+	const atomic_bool *end = arg;
+
+	while (!atomic_load(end))
+		(void)usleep(5000);
+	close(fd);
+}
+
+static void fill_up(int fd)
+{
+	static const char some[65536];
+
+	for (int left = 20; left > 0; left--) { /* the proxy may take it away for a while yet */
+		while (send(fd, some, sizeof(some), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+			left = 20;
+		(void)usleep(5000);
+	}
+}
+
+/* As long as it has failed, and only then: a server that takes nothing may take its time. */
+static void test_reset_is_noticed_before_a_server_that_takes_nothing(void **state)
+{
+	struct limits l = limits_default();
+	struct world *w;
+
+	(void)state;
+	l.reply_ms = 200;
+	w = world_start_with(&l);
+	for (size_t i = 0; i < 2; i++) {
+		atomic_bool end = false;
+		struct origin *o = origin_start(serve_nothing, &end);
+		char text[256];
+		int fd[2];
+
+		world_allow_port(w, "127.0.0.1", o->port);
+		(void)snprintf(text, sizeof(text), "%s127.0.0.1:%u%s HTTP/1.1\r\nHost: x\r\n%s\r\n",
+			       i ? "PUT http://" : "CONNECT ", o->port, i ? "/" : "",
+			       i ? "Content-Length: 9999999999\r\n" : "");
+		for (size_t k = 0; k < 2; k++) {
+			fd[k] = dial_port(w->port);
+			assert_true(send_all(fd[k], text, strlen(text)));
+			fill_up(fd[k]);
+		}
+		assert_int_equal(world_nconns(w), 2);
+		close_reset(fd[0]);
+		eventually(world_nconns(w) == 1);
+		(void)usleep(3 * 200 * 1000);
+		assert_int_equal(world_nconns(w), 1);
+		atomic_store(&end, true);
+		close(fd[1]);
+		eventually(world_nconns(w) == 0);
+		origin_stop(o);
+	}
+	world_stop(w);
+}
+
 /* A half-closed client that is reset later gives no sign in recv(). */
 static void test_reset_after_half_close_is_passed_on(void **state)
 {
@@ -716,6 +774,7 @@ int main(void)
 		T(test_tail_arrives_although_the_client_still_sends),
 		T(test_reset_of_the_server_is_a_reset_for_the_client),
 		T(test_reset_of_the_client_is_a_reset_for_the_server),
+		cmocka_unit_test(test_reset_is_noticed_before_a_server_that_takes_nothing),
 		T(test_reset_after_half_close_is_passed_on),
 		T(test_answer_after_the_clients_half_close),
 		T(test_bytes_flow_up_after_the_servers_half_close),
