@@ -7,17 +7,23 @@
 #include "cli/report/report.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define COMMAND_SHOWN 120
 
-/* In <code>, not in backticks: text may hold backticks, and a bar would end the cell. */
+/*
+ * In <code>, not in backticks: text may hold backticks, and a bar would end the cell. What begins
+ * like an address is no link (GFM 6.9): a click must not lead where the command could not go.
+ */
 static void put_code(const char *text, FILE *out)
 {
 	(void)fputs("<code>", out);
 	for (; *text; text++) {
 		char one[2] = { *text, '\0' };
 
-		if (strchr("|`*_[]\\~#!", *text))
+		if (*text == '@') /* looked for in what entities stand for, too */
+			(void)fputs("<span>@</span>", out);
+		else if (strchr("|`*_[]\\~#!:", *text) || strncasecmp(text, "www.", 4) == 0)
 			(void)fprintf(out, "&#%d;", *text);
 		else
 			report_escaped(one, out);
@@ -37,9 +43,21 @@ static void put_command(const char *command, FILE *out)
 	put_code(text, out);
 }
 
+/* A number and its unit stay together. */
+static void put_bytes(uint64_t n, FILE *out)
+{
+	char text[REPORT_BYTES_MAX];
+	const char *unit;
+
+	(void)report_bytes(n, text);
+	unit = strchr(text, ' ');
+	(void)fprintf(out, "%.*s%s%s", (int)strcspn(text, " "), text, unit ? "&nbsp;" : "",
+		      unit ? unit + 1 : "");
+}
+
 static void put_rows(const struct report *r, FILE *out)
 {
-	char name[TARGET_TEXT_MAX], up[REPORT_BYTES_MAX], down[REPORT_BYTES_MAX];
+	char name[TARGET_TEXT_MAX];
 
 	(void)fputs("\n| | target | times | code | rule | out | in | program |\n"
 		    "|---|---|--:|---|---|--:|--:|---|\n",
@@ -54,8 +72,11 @@ static void put_rows(const struct report *r, FILE *out)
 			      policy_code_name(row->code));
 		if (row->rule)
 			put_code(row->rule, out);
-		(void)fprintf(out, " | %s | %s | ", report_bytes(row->bytes_up, up),
-			      report_bytes(row->bytes_down, down));
+		(void)fputs(" | ", out);
+		put_bytes(row->bytes_up, out);
+		(void)fputs(" | ", out);
+		put_bytes(row->bytes_down, out);
+		(void)fputs(" | ", out);
 		if (row->program)
 			put_code(row->program, out);
 		(void)fputs(" |\n", out);

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -207,6 +208,23 @@ class Reports(WorldCase):
         self.assertNotIn("<b>", text)
         self.assertNotIn("`</b>", text)
         self.assertEqual(len(re.findall("</?code>", text)) % 2, 0)
+
+    def test_what_a_command_chose_is_no_link(self):
+        """GFM makes links of what looks like an address, in inline HTML too."""
+        path = self.path("link.md")
+        done = self.w.sbx_run(["--report", "markdown:" + path], [
+            "sh", "-c", "curl -s http://www.evil.example/; : WWW.a.example b@evil.example"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = self.read("link.md")
+        self.assertIn("&#119;ww.evil.example&#58;80", text)  # the target, refused
+        for code in re.findall("<code>(.*?)</code>", text):
+            self.assertNotRegex(code, r"(?i)://|www\.|[^>]@")
+        if shutil.which("cmark-gfm"):
+            html = self.w.run(["cmark-gfm", "--unsafe", "-e", "table", "-e", "autolink", path]).stdout
+            self.assertIn("<code>www.evil.example:80</code>", html)
+            self.assertIn("http://www.evil.example/; : WWW.a.example b<span>@</span>evil.example",
+                          html)
+            self.assertNotIn("<a ", html)
 
     def test_a_second_run_replaces_but_markdown_is_appended_to(self):
         first = self.run_all()
