@@ -96,10 +96,21 @@ static void raw_mode(struct approvals *a, bool on)
 	a->raw = on;
 }
 
+static struct card_rest rest_of(const struct approvals *a)
+{
+	struct card_rest rest = { .n = a->nopen ? a->nopen - 1 : 0 };
+
+	for (size_t i = 0; i < rest.n && i < ARRAY_SIZE(rest.next); i++)
+		rest.next[i] = &a->open[i + 1].q;
+	return rest;
+}
+
 static void draw(struct approvals *a, bool fresh)
 {
+	const struct card_rest rest = rest_of(a);
+
 	if (a->tty && a->nopen)
-		cardview_draw(&a->view, &a->open[0].q, a->nopen - 1, fresh);
+		cardview_draw(&a->view, &a->open[0].q, &rest, fresh);
 }
 
 /* A line above the card. */
@@ -305,6 +316,7 @@ static void answer(struct approvals *a, const struct prompt_answer *answer)
 static void typed(struct approvals *a)
 {
 	const struct question *q = a->nopen ? &a->open[0].q : NULL;
+	const struct card_rest rest = rest_of(a);
 	struct prompt_answer out = { .allow = false };
 	char buf[64];
 	ssize_t n = read(STDIN_FILENO, buf, sizeof(buf));
@@ -313,7 +325,7 @@ static void typed(struct approvals *a)
 		ended = SIGHUP;
 	if (n <= 0)
 		return;
-	switch (cardview_keys(&a->view, q, q ? a->nopen - 1 : 0, buf, (size_t)n, &out)) {
+	switch (cardview_keys(&a->view, q, &rest, buf, (size_t)n, &out)) {
 	case CARDVIEW_NOTHING:
 		break;
 	case CARDVIEW_QUIT:

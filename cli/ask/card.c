@@ -12,6 +12,7 @@
 #define COLUMNS_MAX 120 /* longer lines are hard to read */
 #define INDENT	    4
 #define ROWS_LOW    16
+#define ROWS_HIGH   20 /* with room for other questions */
 
 /* What is written so far. @room: columns left in this line; @cut: something had none. */
 struct card {
@@ -186,9 +187,26 @@ static void put_state(struct card *c, const struct question *q, size_t more)
 		put(c, PLAIN, "no answer in time is a no");
 	else
 		put(c, PLAIN, "silence is no");
-	if (more)
+	if (more && c->room > 24)
 		put(c, DIM, "   (%zu more question%s)", more, more == 1 ? "" : "s");
+	else if (more)
+		put(c, DIM, "   (+%zu)", more);
 	line(c);
+}
+
+/* What will be asked next: a person may rather answer for all of them at once. */
+static void put_next(struct card *c, const struct card_rest *rest)
+{
+	if (c->style->rows && c->style->rows < ROWS_HIGH)
+		return;
+	for (size_t i = 0; i < CARD_NEXT_MAX && rest->next[i]; i++) {
+		const struct question *q = rest->next[i];
+
+		put(c, DIM, "  %-9s", i ? "" : "next");
+		put(c, PLAIN, "%s", q->target);
+		put(c, DIM, "   %s", q->program);
+		line(c);
+	}
 }
 
 static void put_key(struct card *c, const char *before, char key, const char *after)
@@ -306,8 +324,8 @@ static void put_wider(struct card *c, const struct question *q)
 	line(c);
 }
 
-unsigned card_format(const struct question *q, const struct card_style *style, size_t more,
-		     char out[CARD_MAX])
+unsigned card_format(const struct question *q, const struct card_style *style,
+		     const struct card_rest *rest, char out[CARD_MAX])
 {
 	struct card c = start(style, out);
 
@@ -320,7 +338,8 @@ unsigned card_format(const struct question *q, const struct card_style *style, s
 	put_process(&c, q);
 	put_field(&c, "command", q->command);
 	put_field(&c, "project", q->project);
-	put_state(&c, q, more);
+	put_state(&c, q, rest->n);
+	put_next(&c, rest);
 	put_wider(&c, q);
 	gap(&c);
 	return c.lines;

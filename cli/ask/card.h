@@ -24,18 +24,30 @@ struct card_style {
 	bool colour;
 };
 
+#define CARD_NEXT_MAX 3
+
+/**
+ * struct card_rest - the other questions that are open
+ * @n: how many
+ * @next: those that come first; NULL from the first one on that is not to be named
+ */
+struct card_rest {
+	size_t n;
+	const struct question *next[CARD_NEXT_MAX];
+};
+
 /** card_style() - of the terminal @fd: its size, TERM and NO_COLOR. */
 struct card_style card_style(int fd);
 
 /**
  * card_format() - the question, to be followed by card_input()
- * @more: how many other questions are open
+ * @rest: named where the terminal is high enough
  * @out: lines that end in "\r\n"
  *
  * No line is wider than the terminal. Return: how many lines, that of card_input() included.
  */
-unsigned card_format(const struct question *q, const struct card_style *style, size_t more,
-		     char out[CARD_MAX]);
+unsigned card_format(const struct question *q, const struct card_style *style,
+		     const struct card_rest *rest, char out[CARD_MAX]);
 
 /** card_input() - the line where one types, with the seconds that are left, without its end. */
 void card_input(const struct question *q, const struct card_style *style, uint64_t now,

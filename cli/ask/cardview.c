@@ -71,7 +71,8 @@ static void put_input(const struct cardview *v, const struct question *q,
  * What a command has on the screen where the card comes could be read as part of it, so all of that
  * goes.
  */
-void cardview_draw(struct cardview *v, const struct question *q, size_t more, bool fresh)
+void cardview_draw(struct cardview *v, const struct question *q, const struct card_rest *rest,
+		   bool fresh)
 {
 	const struct card_style style = card_style(v->out);
 	char text[CARD_MAX];
@@ -84,7 +85,7 @@ void cardview_draw(struct cardview *v, const struct question *q, size_t more, bo
 		cardview_put(v, "\r\n");
 	if (style.colour)
 		cardview_put(v, "\033[J");
-	v->lines = card_format(q, &style, more, text);
+	v->lines = card_format(q, &style, rest, text);
 	cardview_put(v, text);
 	if (fresh) {
 		(void)tcflush(v->in, TCIFLUSH);
@@ -132,8 +133,9 @@ void cardview_listen(struct cardview *v, const struct question *q)
 	draw_input(v, q);
 }
 
-enum cardview_said cardview_keys(struct cardview *v, const struct question *q, size_t more,
-				 const char *p, size_t n, struct prompt_answer *out)
+enum cardview_said cardview_keys(struct cardview *v, const struct question *q,
+				 const struct card_rest *rest, const char *p, size_t n,
+				 struct prompt_answer *out)
 {
 	char keys[KEYGUARD_BURST_MAX];
 	size_t count = keyguard_read(&v->guard, p, n, keyguard_now(), keys);
@@ -151,7 +153,7 @@ enum cardview_said cardview_keys(struct cardview *v, const struct question *q, s
 			continue;
 		switch (keys_feed(&v->keys, keys[i], q->wide[0], out)) {
 		case KEYS_UNKNOWN:
-			cardview_draw(v, q, more, false);
+			cardview_draw(v, q, rest, false);
 			break;
 		case KEYS_MORE:
 			draw_input(v, q);

@@ -54,10 +54,11 @@ void cardview_clear(struct cardview *v);
 
 /**
  * cardview_draw() - the card, in place of the one before
- * @q: the question; @more: how many others are open
+ * @q: the question; @rest: the others that are open
  * @fresh: what was typed until now was meant for something else, and goes
  */
-void cardview_draw(struct cardview *v, const struct question *q, size_t more, bool fresh);
+void cardview_draw(struct cardview *v, const struct question *q, const struct card_rest *rest,
+		   bool fresh);
 
 /** cardview_tick() - time has passed: the last line anew, where that leaves no other behind. */
 void cardview_tick(const struct cardview *v, const struct question *q);
@@ -77,10 +78,11 @@ void cardview_deafen(struct cardview *v);
 
 /**
  * cardview_keys() - judge the bytes of one read, and show what they did
- * @q, @more: as in cardview_draw(); @q is NULL if no question is open
+ * @q, @rest: as in cardview_draw(); @q is NULL if no question is open
  * @out: filled on CARDVIEW_ANSWER, @out->by untouched
  */
-enum cardview_said cardview_keys(struct cardview *v, const struct question *q, size_t more,
-				 const char *p, size_t n, struct prompt_answer *out);
+enum cardview_said cardview_keys(struct cardview *v, const struct question *q,
+				 const struct card_rest *rest, const char *p, size_t n,
+				 struct prompt_answer *out);
 
 #endif

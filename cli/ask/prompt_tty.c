@@ -95,10 +95,28 @@ static void arm(struct prompt_tty *t)
 		(void)event_add(&t->arm, &wait);
 }
 
+/* The questions that wait for their turn; @ended is none of them any more, or NULL. */
+static struct card_rest rest_of(const struct prompt_tty *t, const struct question *ended)
+{
+	struct card_rest rest = { .n = 0 };
+
+	for (const struct question *q = asking_first(t->asking, NULL); q;
+	     q = asking_next(t->asking, q)) {
+		if (q == t->question || q == ended)
+			continue;
+		if (rest.n < ARRAY_SIZE(rest.next))
+			rest.next[rest.n] = q;
+		rest.n++;
+	}
+	return rest;
+}
+
 /* @fresh: what was typed until now was meant for something else, and goes. */
 static void draw(struct prompt_tty *t, bool fresh)
 {
-	cardview_draw(&t->view, t->question, asking_open_count(t->asking) - 1, fresh);
+	const struct card_rest rest = rest_of(t, NULL);
+
+	cardview_draw(&t->view, t->question, &rest, fresh);
 	if (fresh)
 		arm(t);
 }
@@ -213,8 +231,13 @@ static void tty_close(void *self, const struct question *q, const char *text)
 	struct prompt_tty *t = self;
 	const struct question *next;
 
-	if (q != t->question)
+	if (q != t->question) {
+		const struct card_rest rest = rest_of(t, q);
+
+		if (t->question && t->owned && is_alone(t))
+			cardview_draw(&t->view, t->question, &rest, false);
 		return;
+	}
 	end(t, text);
 	next = asking_first(t->asking, q);
 	if (next)
@@ -283,10 +306,10 @@ static void interrupt(struct prompt_tty *t)
 /* After an answer the rest of what was read is thrown away with the flush of the next card. */
 static void judge(struct prompt_tty *t, const char *p, size_t n)
 {
-	size_t more = asking_open_count(t->asking) - 1;
+	const struct card_rest rest = rest_of(t, NULL);
 	struct prompt_answer a = { .allow = false };
 
-	switch (cardview_keys(&t->view, t->question, more, p, n, &a)) {
+	switch (cardview_keys(&t->view, t->question, &rest, p, n, &a)) {
 	case CARDVIEW_NOTHING:
 		arm(t);
 		break;

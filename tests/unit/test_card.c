@@ -11,6 +11,8 @@
 #include "base/cleanup.h"
 #include "cli/ask/card.h"
 
+static const struct card_rest none, one = { .n = 1 }, two = { .n = 2 };
+
 static struct question sample(void)
 {
 	return (struct question){
@@ -47,7 +49,7 @@ static void test_everything_is_shown(void **state)
 	char text[CARD_MAX];
 
 	(void)state;
-	(void)card_format(&q, &style, 2, text);
+	(void)card_format(&q, &style, &two, text);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		assert_non_null(strstr(text, parts[i]));
 }
@@ -67,7 +69,7 @@ static void test_lines_fit(void **state)
 		for (int colour = 0; colour < 2; colour++) {
 			const struct card_style style = { .columns = columns, .colour = colour };
 			char text[2 * CARD_MAX];
-			unsigned lines = card_format(&q, &style, 0, text), seen = 1, width = 0;
+			unsigned lines = card_format(&q, &style, &none, text), seen = 1, width = 0;
 
 			card_input(&q, &style, 0, &k, text + strlen(text));
 			for (const char *p = text; *p; p++) {
@@ -131,7 +133,7 @@ static void test_a_name_is_shown_whole(void **state)
 			const struct card_style style = { .columns = columns };
 			struct keys k = { .verdict = false };
 
-			(void)card_format(&q, &style, 0, text);
+			(void)card_format(&q, &style, &none, text);
 			card_input(&q, &style, 0, &k, text + strlen(text));
 			unwrap(text, plain);
 			assert_non_null(strstr(plain, q.target));
@@ -176,12 +178,12 @@ static void test_a_low_terminal_has_room_for_it(void **state)
 	struct card_style style = { .columns = 40, .rows = 12 };
 	const struct question q = sample();
 	char text[CARD_MAX];
-	unsigned low = card_format(&q, &style, 1, text);
+	unsigned low = card_format(&q, &style, &one, text);
 
 	(void)state;
 	assert_in_range(low, 8, 11);
 	style.rows = 24;
-	assert_int_equal(card_format(&q, &style, 1, text), low + 3);
+	assert_int_equal(card_format(&q, &style, &one, text), low + 3);
 }
 
 static void test_program_is_cut_in_front(void **state)
@@ -193,7 +195,7 @@ static void test_program_is_cut_in_front(void **state)
 	(void)state;
 	(void)snprintf(q.program, sizeof(q.program),
 		       "make > npm > node > sh > postinstall of left-pad");
-	(void)card_format(&q, &style, 0, text);
+	(void)card_format(&q, &style, &none, text);
 	assert_non_null(strstr(text, " ...of left-pad wants to reach\r\n"));
 }
 
@@ -221,11 +223,34 @@ static void test_input_follows_the_keys(void **state)
 		text, "  57 s  *.dl.example.com:443 deny for 5   [m]inutes [h]ours [d]ays > ");
 }
 
+/* By name where the terminal is high enough, and no wider than it. */
+static void test_others_are_named(void **state)
+{
+	struct question q = sample(), other = sample();
+	const struct card_rest rest = { .n = 5, .next = { &other, &other, &other } };
+	struct card_style style = { .columns = 60, .rows = 19 };
+	char text[CARD_MAX];
+	unsigned low;
+
+	(void)state;
+	(void)snprintf(other.target, sizeof(other.target), "other.example:8443");
+	memset(other.program, 'z', sizeof(other.program) - 1);
+	low = card_format(&q, &style, &rest, text);
+	assert_null(strstr(text, "other.example"));
+	assert_non_null(strstr(text, "   (+5)"));
+	style.rows = 20;
+	assert_int_equal(card_format(&q, &style, &rest, text), low + 3);
+	assert_non_null(strstr(text, "  next     other.example:8443   zzz"));
+	for (const char *p = text, *end; (end = strchr(p, '\n')); p = end + 1)
+		assert_true(end - p <= 60); /* the \r not counted */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_everything_is_shown),
 		cmocka_unit_test(test_lines_fit),
+		cmocka_unit_test(test_others_are_named),
 		cmocka_unit_test(test_no_key_is_named_while_none_counts),
 		cmocka_unit_test(test_a_name_is_shown_whole),
 		cmocka_unit_test(test_input_names_every_key),
