@@ -142,6 +142,11 @@ bool grant_is_saved(const struct rule *rule)
 	return rule->file == origin[GRANT_PROJECT] || rule->file == origin[GRANT_FOREVER];
 }
 
+bool grant_is_over(const struct grant *g, int64_t now)
+{
+	return g->until && (g->until <= now || now < g->when - GRANT_CLOCK_SLACK);
+}
+
 bool grants_find(const struct grants *g, const struct target *t, struct decision *out)
 {
 	const struct entry *best = NULL;
@@ -150,7 +155,7 @@ bool grants_find(const struct grants *g, const struct target *t, struct decision
 	for (size_t i = 0; i < g->n; i++) {
 		const struct entry *e = g->v[i];
 
-		if (e->grant.until && e->grant.until <= now)
+		if (grant_is_over(&e->grant, now))
 			continue;
 		if (matches(&e->pattern, t) && (!best || before(e, best, t->port == 0)))
 			best = e;

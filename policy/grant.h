@@ -51,6 +51,16 @@ struct grant {
 	char project[GRANT_PROJECT_MAX];
 };
 
+#define GRANT_CLOCK_SLACK 60 /* seconds that a clock may be set back without more ado */
+
+/**
+ * grant_is_over() - whether the time that the answer was for has gone by
+ *
+ * So it has where the clock is before the answer: it was ahead then, and how long ago that was nobody
+ * knows.
+ */
+bool grant_is_over(const struct grant *g, int64_t now);
+
 struct grants;
 struct suffixes;
 

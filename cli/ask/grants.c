@@ -44,7 +44,7 @@ static bool print_one(void *arg, const struct grant *g)
 	char when[32], until[32], project[GRANT_PROJECT_MAX];
 	unsigned *n = arg;
 
-	if (g->until && g->until <= memory_now())
+	if (grant_is_over(g, memory_now()))
 		return false;
 	(*n)++;
 	printf("%-5s %s  answered %s by %s", g->allow ? "allow" : "deny", g->pattern,

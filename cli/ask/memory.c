@@ -91,7 +91,7 @@ static bool load_one(void *arg, const struct grant *g)
 
 	if (g->scope == GRANT_PROJECT && strcmp(g->project, l->project) != 0)
 		return false;
-	if (g->until && g->until <= memory_now())
+	if (grant_is_over(g, memory_now()))
 		return false;
 	if (!grants_add(l->grants, g))
 		l->full = true;

@@ -285,11 +285,15 @@ class AtTheTerminal(AskCase):
         self.assertEqual(t.modes(), t.before)
 
     def test_withdrawn_when_the_client_goes(self):
-        t = self.terminal(["--ask", "tty"],
-                          ["sh", "-c", "curl -sS --max-time 1 %s; echo over" % URL])
+        o = self.w.oracle()
+        t = self.terminal(["--ask", "tty"], ["sh", "-c", "curl -sS --max-time 1 %s; echo over; "
+                                             "read -r line; echo got $line" % URL])
         t.expect("wants to reach")
-        t.expect("over")
+        self.assertIn("good.example:80 is not wanted any more", t.expect("over"))
+        t.send("ao\n")  # it is the command's terminal again
+        t.expect("got ao")
         self.assertEqual(t.wait(), 0)
+        self.assertQuiet(o)
         self.assertEqual(t.modes(), t.before)
 
     def test_run_answer_holds_for_the_run_and_its_port(self):
@@ -414,6 +418,68 @@ class AtTheTerminal(AskCase):
         self.assertIn("x\\x1b[2Jy\\x0az\\xc2\\x9b -sS http", t.plain())
         t.send("do")
         self.assertEqual(t.wait(), 0)
+
+    def test_a_storm_of_sizes(self):
+        t = self.terminal(["--ask", "tty"], self.curl(URL))
+        t.expect(" deny")
+        for i in range(60):
+            t.resize(20 + 37 * i % 160, 3 + 11 * i % 50)
+            t.pump(0)
+        t.resize(80)
+        t.expect("good.example:80")
+        t.expect(" deny")
+        t.text = ""
+        t.resize(81)
+        lines = Screen("".join(self.drawn(t, " deny")), cols=81).lines()
+        self.assertEqual(sum("wants to reach" in x for x in lines), 1, lines)
+        t.send("ao")
+        self.assertEqual(t.wait(), 0)
+        self.assertEqual(t.modes(), t.before)
+
+    def drawn(self, t, what):
+        """What is written from now on up to something, colours and all."""
+        while what not in t.plain():
+            self.assertTrue(t.pump(20), t.plain())
+        return t.text
+
+    def test_a_terminal_that_goes_away_is_no_answer(self):
+        """It is gone for whoever asked, for a shell above it too: time says no, and nothing hangs."""
+        o = self.w.oracle()
+        audit = os.path.join(self.w.home, "gone.log")
+        t = self.terminal(["--ask", "tty", "--ask-timeout", "2", "--audit", audit],
+                          ["sh", "-c", "trap '' HUP; curl -s %s; true" % URL])
+        t.expect(" deny")
+        t.send("a")
+        t.expect("allow once")
+        master, t.master = t.master, os.open("/dev/null", os.O_RDONLY)
+        os.close(t.slave)
+        t.slave = os.open("/dev/null", os.O_RDONLY)
+        os.close(master)
+        t.proc.wait(timeout=20)
+        with open(audit, encoding="ascii") as f:
+            said = [x["code"] for x in map(json.loads, f) if x["event"] in ("answer", "decision")]
+        os.unlink(audit)
+        self.assertNotIn("ok", said)
+        self.assertQuiet(o)
+
+    def test_stop_key_at_a_question(self):
+        """Ctrl-Z under a shell: its prompt, its modes, and after `fg` the same question."""
+        t = Terminal(self.w, ["/bin/bash", "--norc", "--noprofile", "--noediting", "-i"])
+        self.addCleanup(t.close)
+        t.send("PS1='ready''> '\n")
+        t.expect("ready> ")
+        t.send("%s run --no-config --ask tty -- %s\n" % (self.w.sbx, " ".join(self.curl("-f", URL))))
+        t.expect(" deny")
+        t.send("a\x1a")
+        self.assertIn("Stopped", t.expect("ready> "))
+        t.send("echo still $((1 + 1))\n")
+        t.expect("still 2")
+        t.send("fg\n")
+        self.assertIn("wants to reach", t.expect(" deny"))
+        t.send("do")
+        self.assertIn("denied good.example:80 once (tty)", t.expect("ready> "))
+        t.send("exit\n")
+        t.wait()
 
     def test_dumb_terminal(self):
         t = self.terminal(["--ask", "tty"], self.curl(URL), term="dumb")
@@ -713,10 +779,10 @@ class ByProgram(AskCase):
 
 
 class ByControl(AskCase):
-    def start(self, options=(), command=None):
+    def start(self, options=(), command=None, **kw):
         proc = self.w.popen(self.w.sbx_argv(["--ask", "control", *options],
                                             command or self.curl("-f", URL)),
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", **kw)
         self.addCleanup(self.end, proc)
         return proc
 
@@ -853,6 +919,101 @@ class ByControl(AskCase):
                 self.assertIn("leads to 127.0.0.1", told["text"])
         c.say(op="answer", id=q["id"], verdict="deny")
         proc.communicate(timeout=20)
+
+    def test_an_answer_after_the_withdrawal(self):
+        """It is for a question that is closed: the next connection is asked about again."""
+        o = self.w.oracle()
+        proc = self.start(command=["sh", "-c", "curl -s -m 1 %s; read -r x; curl -sS -f %s" % (
+            URL, URL)], stdin=subprocess.PIPE)
+        c = self.subscribed()
+        first = c.event("question")["id"]
+        self.assertEqual(c.event("closed")["text"], "good.example:80 is not wanted any more")
+        c.say(op="answer", id=first, verdict="allow", scope="forever")
+        self.assertFalse(c.event("answer")["ok"])
+        proc.stdin.write("\n")
+        proc.stdin.flush()
+        second = c.event("question")["id"]
+        self.assertNotEqual(second, first)
+        c.say(op="answer", id=first, verdict="allow")
+        self.assertFalse(c.event("answer")["ok"])
+        c.say(op="answer", id=second, verdict="deny")
+        out, err = proc.communicate(timeout=20)
+        self.assertEqual(out, "", err)
+        self.assertQuiet(o)
+        self.assertFalse(os.path.exists(self.state("answers")))
+
+    def test_hostile_lines(self):
+        """Each is an error or nothing; none answers, none holds up the others."""
+        o = self.w.oracle()
+        proc = self.start()
+        c = self.subscribed()
+        q = c.event("question")
+        lines = [b"[" * 4000, b"{\"a\":" * 600, b"\0" * 100, b"\xff\xfe{}", b"null", b"true", b"",
+                 b"{\"op\":\"answer\"}", b"{\"op\":[]}", b"{\"op\":\"explain\"}",
+                 b"{\"op\":\"explain\",\"target\":\"" + b"a" * 3000 + b"\"}",
+                 b"{\"op\":\"explain\",\"target\":\"a\\u0000.example:80\"}",
+                 b"{\"op\":\"answer\",\"id\":-1,\"verdict\":\"allow\"}",
+                 b"{\"op\":\"answer\",\"id\":1e300,\"verdict\":\"allow\"}",
+                 b"{\"op\":\"answer\",\"id\":99999999999999999999,\"verdict\":\"allow\"}",
+                 b"{\"op\":\"answer\",\"id\":\"%d\",\"verdict\":\"allow\"}" % q["id"],
+                 b"{\"op\":\"answer\",\"id\":%d,\"id\":%d,\"verdict\":\"allow\"}" % (q["id"], q["id"])]
+        other = self.connect()
+        for line in lines:
+            other.sock.sendall(line + b"\n")
+            self.assertFalse(other.read()["ok"], line)
+        for cut in (1, 20, 45):  # half a line is none, also at the end
+            half = self.connect()
+            half.sock.sendall((b'{"op":"answer","id":%d,"verdict":"allow"}' % q["id"])[:cut])
+            half.close()
+        c.say(op="list")
+        self.assertEqual(c.event("question")["id"], q["id"])  # it stands
+        self.assertIsNone(proc.poll())
+        self.assertQuiet(o)
+        c.say(op="answer", id=q["id"], verdict="allow")
+        out, err = proc.communicate(timeout=20)
+        self.assertEqual(out, HELLO, err)
+
+    def test_one_that_reads_nothing_is_dropped_alone(self):
+        proc = self.start()
+        c = self.subscribed()
+        q = c.event("question")
+        mute = self.connect()
+        mute.sock.settimeout(0.2)
+        with contextlib.suppress(OSError):
+            for _ in range(20000):
+                mute.sock.sendall(b'{"op":"list"}\n' * 20)
+        c.say(op="answer", id=q["id"], verdict="allow")
+        out, err = proc.communicate(timeout=40)
+        self.assertEqual(out, HELLO, err)
+
+    MANY = """
+import socket, sys, threading
+held = []
+for i in range(%d):
+    s = socket.create_connection(("127.0.0.1", 3128))
+    s.sendall(b"CONNECT h%%d.example:443 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n" %% i)
+    held.append(s)
+s = socket.create_connection(("127.0.0.1", 3128))
+s.sendall(b"CONNECT good.example:80 HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+print(s.recv(12).decode(), flush=True)
+said = [x.recv(12) for x in held]
+print(said.count(b"HTTP/1.1 403"), said.count(b"HTTP/1.1 503"), flush=True)
+"""
+
+    def test_a_thousand_questions(self):
+        """What is too much is refused at once; what is allowed goes on; one end settles the rest."""
+        o = self.w.oracle()
+        proc = self.start(["-a", "good.example", "-q"], ["/usr/bin/python3", "-c", self.MANY % 1000])
+        c = self.subscribed()
+        self.assertEqual(proc.stdout.readline(), "HTTP/1.1 200\n")
+        self.assertEqual(len({c.event("question")["target"] for _ in range(64)}), 64)
+        c.say(op="stats")
+        stats = c.event("stats")
+        self.assertEqual((stats["questions"], stats["refused"]), (64, 1000 - 64))
+        c.close()  # the last one who was asked
+        self.assertEqual(proc.stdout.readline(), "64 %d\n" % (1000 - 64))
+        self.assertEqual(proc.communicate(timeout=20)[0], "")
+        self.assertEqual([q for q in o.queries() if q[1].startswith("h")], [])
 
     def test_long_lines_and_many_clients(self):
         proc = self.start()

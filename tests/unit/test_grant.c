@@ -116,6 +116,28 @@ static void test_expired_answer_is_ignored(void **state)
 	clock_now = 1000;
 }
 
+/* How long ago it was given nobody can tell then; one without an end is as good as ever. */
+static void test_a_clock_set_back_ends_what_was_for_a_while(void **state)
+{
+	struct grant a = { .allow = true, .scope = GRANT_RUN, .when = 5000, .until = 5010 };
+	struct grants *g = grants_new(now);
+
+	(void)state;
+	(void)snprintf(a.pattern, sizeof(a.pattern), "a.example:443");
+	(void)snprintf(a.by, sizeof(a.by), "tester");
+	assert_true(grants_add(g, &a));
+	(void)snprintf(a.pattern, sizeof(a.pattern), "b.example:443");
+	a.until = 0;
+	assert_true(grants_add(g, &a));
+	clock_now = 5000 - GRANT_CLOCK_SLACK;
+	assert_string_equal(find(g, "a.example"), "allow");
+	clock_now--;
+	assert_string_equal(find(g, "a.example"), "none");
+	assert_string_equal(find(g, "b.example"), "allow");
+	grants_free(g);
+	clock_now = 1000;
+}
+
 static void test_newer_answer_replaces(void **state)
 {
 	struct grants *g = grants_new(now);
@@ -328,6 +350,7 @@ int main(void)
 		cmocka_unit_test(test_wider_answer_covers_names_below),
 		cmocka_unit_test(test_run_comes_before_project_before_forever),
 		cmocka_unit_test(test_expired_answer_is_ignored),
+		cmocka_unit_test(test_a_clock_set_back_ends_what_was_for_a_while),
 		cmocka_unit_test(test_newer_answer_replaces),
 		cmocka_unit_test(test_a_name_without_port_takes_a_yes_only),
 		cmocka_unit_test(test_what_is_no_answer),
