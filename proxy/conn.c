@@ -524,8 +524,7 @@ void conn_tunnel(struct conn *c)
 	const uint8_t *early = c->in.p ? c->in.p + c->in.off : NULL;
 
 	conn_no_timer(c);
-	if (c->proto != PROTO_HTTP) /* an upgrade is to plain bytes */
-		c->snicheck = snicheck_new(policy_sni_check(*c->session->cfg.policy), &c->target);
+	c->snicheck = snicheck_new(policy_sni_check(*c->session->cfg.policy), &c->target);
 	if (c->snicheck && c->session->cfg.same)
 		snicheck_same(c->snicheck, c->session->cfg.same, c->session->cfg.arg);
 	if (c->snicheck)

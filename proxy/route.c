@@ -12,6 +12,7 @@
 #include "proxy/lastwords.h"
 #include "proxy/parent.h"
 #include "proxy/reply.h"
+#include "proxy/snicheck.h"
 #include "proxy/socks4.h"
 #include "proxy/socks5.h"
 #include "proxy/tls.h"
@@ -24,12 +25,24 @@ static const struct policy *policy(const struct conn *c)
 
 /* ---- judging */
 
+/* What is strict about server names wants TLS on that port, and a plain request is none. */
+static bool wants_tls(const struct conn *c)
+{
+	return c->proto == PROTO_HTTP && c->target.port == SNICHECK_PORT &&
+	       policy_sni_check(policy(c)) == SNI_STRICT && !target_is_literal(&c->target);
+}
+
 /* The verdict of this moment; a person's answer stands where the policy would ask. */
 static void decide(struct conn *c, struct decision *d)
 {
 	const struct session_config *cfg = &c->session->cfg;
 
 	policy_decide(policy(c), &c->target, d);
+	if (d->verdict != VERDICT_DENY && wants_tls(c)) {
+		d->verdict = VERDICT_DENY;
+		d->code = CODE_SNI_MISMATCH;
+		return;
+	}
 	if (d->verdict == VERDICT_ASK && c->asked) {
 		d->verdict = VERDICT_ALLOW;
 		d->code = CODE_OK;

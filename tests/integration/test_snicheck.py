@@ -97,6 +97,31 @@ except ConnectionResetError:
     print("reset")
 """
 
+# A plain request to port 443 that asks for another protocol, and in that, for a server name.
+UPGRADE = r"""
+import socket, ssl, sys
+inc, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+tls = ssl._create_unverified_context().wrap_bio(inc, out, server_hostname=sys.argv[2])
+try:
+    tls.do_handshake()
+except ssl.SSLWantReadError:
+    pass
+s = socket.create_connection(("127.0.0.1", 3128), 20)
+s.sendall(b"GET http://%s:443/ HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"
+          b"Upgrade: websocket\r\n\r\n" % sys.argv[1].encode())
+got = b""
+while not got.endswith(b"\r\n\r\n"):
+    got += s.recv(1)
+status = got.split()[1].decode()
+if status == "101":
+    s.sendall(out.read())
+    try:
+        status += " " + s.recv(1).decode()
+    except ConnectionResetError:
+        status += " reset"
+print(status)
+"""
+
 
 class Recorder:
     """In front of a server: what each client sent, byte for byte, and what it was answered."""
@@ -224,6 +249,40 @@ class ServerName(WorldCase):
         self.assertEqual(len(self.refusal_lines(strict.stderr)), 1)
         done = self.w.curl(self.settings("strict"), "-k", "https://good.example/")
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_plain_request_is_no_tls(self):
+        """Nor may what it becomes ask for another server: a 101 leads to a tunnel like any other."""
+        server = self.w.in_net(self.w.internet, lambda: Recorder.listen(v4(3), 443))
+        got = []
+
+        def serve():
+            while True:
+                try:
+                    with server.accept()[0] as s:
+                        got.append(s.recv(65536))
+                        s.sendall(b"HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+                        got.append(s.recv(65536))
+                        s.sendall(b"!")
+                except ConnectionResetError:
+                    pass
+                except OSError:
+                    return
+        threading.Thread(target=serve, daemon=True).start()
+        argv = ["/usr/bin/python3", "-c", UPGRADE, RETRY]
+        try:
+            for mode, name, said, seen in (
+                    ("off", OTHER, "101 !", 2), ("name", RETRY, "101 !", 2),
+                    ("name", OTHER, "101 reset", 1), ("strict", RETRY, "403", 0)):
+                with self.subTest(mode, name=name):
+                    del got[:]
+                    self.w.write("upgrade.json", json.dumps({"network": {
+                        "sniCheck": mode, "allowedDomains": [RETRY]}}))
+                    done = self.w.sbx_run(["-p", self.w.path("upgrade.json")], [*argv, name])
+                    self.assertEqual(done.stdout.strip(), said, done.stderr)
+                    self.assertEqual(len([x for x in got if x]), seen)
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            server.close()
 
     def test_a_header_before_the_hello(self):
         """What a load balancer would put there: a server behind one reads a hello after it."""
