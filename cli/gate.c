@@ -103,11 +103,14 @@ static struct rule *doors_new(const struct run_options *o)
 	return doors;
 }
 
+/* While the command runs: 1 with @err where not all could be read; see rules_reread(). */
 static int load(const struct gate *g, struct rules *out, struct error *err)
 {
 	if (g->base)
 		return rules_share(out, &g->base->rules, g->options, err);
-	return rules_load(out, g->options, g->cwd, &g->rules, err);
+	if (!g->rules.policy)
+		return rules_load(out, g->options, g->cwd, err);
+	return rules_reread(out, g->options, g->cwd, &g->rules, g->marks, err);
 }
 
 static bool hint_cb(void *arg, const struct target *t, const struct decision *d, char *out)
@@ -426,14 +429,13 @@ int gate_read_again(struct gate *g, bool retry, struct error *err)
 {
 	struct rules next, old = g->rules;
 	struct upstreams *way;
+	struct error why;
+	int rc = load_again(g, &next, retry, err);
 
-	if (g->marks && filemark_check(g->marks, err) < 0)
+	if (rc < 0)
 		return -1;
-	if (load_again(g, &next, retry, err) < 0)
-		return -1;
-	/* Once more: what has been read is then what was locked. */
-	if ((g->marks && filemark_check(g->marks, err) < 0) ||
-	    wayout_upstream(g->options, next.layers, &g->trust, true, &way, err) < 0) {
+	if (wayout_upstream(g->options, next.layers, &g->trust, true, &way, &why) < 0) {
+		*err = why;
 		rules_clear(&next);
 		return -1;
 	}
@@ -449,31 +451,35 @@ int gate_read_again(struct gate *g, bool retry, struct error *err)
 	if (g->options->cut_revoked)
 		session_recheck(g->session);
 	rules_clear(&old);
-	if (!g->base)
+	if (!g->base && rc == 0)
 		log_info("reload: %zu allowed, %zu denied", policy_count(g->policy, LIST_ALLOW),
 			 policy_count(g->policy, LIST_DENY));
-	return 0;
+	return rc;
 }
 
 /* A settings file has changed. What is broken changes nothing. */
 static void reload_policy(void *arg)
 {
 	struct gate *g = arg;
-	struct error err;
+	struct error err = { 0 };
 	bool retry = reload_is_retry(g->reload);
+	int rc = gate_read_again(g, retry, &err);
 
-	if (gate_read_again(g, retry, &err) == 0)
-		return;
-	reload_again(g->reload);
-	if (!retry || strcmp(err.msg, g->broken.msg) != 0)
-		log_warn("reload: %s; the policy stays as it was", err.msg);
-	g->broken = err;
+	reload_tell(g->reload, rc, &err, &g->broken);
 }
 
 void gate_guard(struct gate *g, const char *const *roots, size_t n)
 {
+	CLEANUP_FREE const char **files = xcalloc(g->nwatched + 1, sizeof(*files));
+	const char *answers = g->asking ? asking_file(g->asking) : NULL;
+	size_t nfiles = 0;
+
+	/* The saved answers are replaced by us, and are out of the command's reach in any case. */
+	for (size_t i = 0; i < g->nwatched; i++)
+		if (!answers || strcmp(g->files[i], answers) != 0)
+			files[nfiles++] = g->files[i];
 	filemark_free(g->marks);
-	g->marks = filemark_new((const char *const *)g->files, g->nwatched, roots, n);
+	g->marks = filemark_new(files, nfiles, roots, n);
 }
 
 const char *const *gate_files(const struct gate *g, size_t *n)
@@ -525,8 +531,12 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 
 void gate_watch(struct gate *g, const struct outside *outside)
 {
-	g->reload = reload_new(outside->base, (const char *const *)g->files, g->nwatched, &g->since,
-			       reload_policy, g);
+	CLEANUP_FREE int *fds = xcalloc(g->nwatched + 1, sizeof(*fds));
+
+	for (size_t i = 0; i < g->nwatched; i++)
+		fds[i] = filemark_fd(g->marks, g->files[i]);
+	g->reload = reload_new(outside->base, (const char *const *)g->files, fds, g->nwatched,
+			       &g->since, reload_policy, g);
 }
 
 int gate_prove(struct gate *g, const struct netns_plan *net, const struct proof_plan **out,

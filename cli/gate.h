@@ -81,10 +81,12 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 void gate_watch(struct gate *g, const struct outside *outside);
 
 /**
- * gate_read_again() - read the policy again now; if it is broken it stays as it was: -1
+ * gate_read_again() - read the policy again now
  * @retry: as reload_is_retry(): its warnings have been given
  *
- * A gate with a base takes the base's as it is by now.
+ * A gate with a base takes the base's as it is by now. Return: 0. 1 with @err: a file could not be
+ * read and keeps what it said; what the others refuse now is refused, and nothing is open that was
+ * not before. -1 with @err: the policy stays as it was.
  */
 int gate_read_again(struct gate *g, bool retry, struct error *err);
 
@@ -122,8 +124,8 @@ int gate_resolvers(struct gate *g, const char *const **out, struct error *err);
 bool gate_captures(const struct gate *g);
 
 /**
- * gate_guard() - the command may write beneath these roots: a policy file there that is replaced
- * during the run is not read again (filemark.h)
+ * gate_guard() - the command may write beneath these roots: of a policy file there that is replaced
+ * during the run, only the one that is locked is read (filemark.h)
  */
 void gate_guard(struct gate *g, const char *const *roots, size_t n);
 

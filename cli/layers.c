@@ -13,6 +13,8 @@
 #include "base/path.h"
 #include "base/xalloc.h"
 #include "cli/managedfile.h"
+#include "cli/reread.h"
+#include "cli/rules.h"
 #include "cli/statedir.h"
 #include "cli/trust.h"
 #include "launcher/digest.h"
@@ -31,13 +33,12 @@ struct layer_file {
 
 struct layers {
 	unsigned owners; /* besides the first */
-	struct layer v[LAYERS_MAX];
+	struct layer *v[LAYERS_MAX];
 	size_t n;
 	bool no_config;
 	char **files;
 	size_t nfiles;
-	const char *settled;   /* one of @files that is not read again, or NULL */
-	struct layers *origin; /* whose project's layer we show, or NULL */
+	const char *settled; /* one of @files that is not read again, or NULL */
 	/* Arrays and strings that layers_list() has made. */
 	const char **lists[SETTINGS_NUM_LISTS];
 	char **made;
@@ -67,7 +68,7 @@ static char *absolute(const struct layer *layer, const char *path)
 }
 
 /* Reads a list once: what is hashed here is what will be in force. Return: its bytes. */
-static size_t keep_file(struct layer *layer, char *path, size_t room)
+static size_t keep_file(struct layer *layer, struct reread *reread, char *path, size_t room)
 {
 	struct layer_file *f;
 	CLEANUP_CLOSE int fd = -1;
@@ -75,7 +76,7 @@ static size_t keep_file(struct layer *layer, char *path, size_t room)
 	layer->kept = xreallocarray(layer->kept, layer->nkept + 1, sizeof(*layer->kept));
 	f = &layer->kept[layer->nkept++];
 	*f = (struct layer_file){ .path = path };
-	fd = fd_open_regular(AT_FDCWD, path, 0, &f->err);
+	fd = reread_open(reread, path, &f->err);
 	if (fd < 0)
 		return 0;
 	f->real = fd_path(fd); /* of what is open: the name may lead elsewhere a moment later */
@@ -85,7 +86,7 @@ static size_t keep_file(struct layer *layer, char *path, size_t room)
 	return f->len;
 }
 
-static void keep_files(struct layer *layer)
+static void keep_files(struct layer *layer, struct reread *reread)
 {
 	static const enum settings_list_id id[] = { SETTINGS_ALLOW_LISTS, SETTINGS_DENY_LISTS };
 	size_t room = LISTFILE_SIZE_MAX;
@@ -94,8 +95,20 @@ static void keep_files(struct layer *layer)
 		const struct settings_list *list = &layer->settings->list[id[i]];
 
 		for (size_t k = 0; k < list->n; k++)
-			room -= keep_file(layer, absolute(layer, list->v[k].text), room);
+			room -= keep_file(layer, reread, absolute(layer, list->v[k].text), room);
 	}
+}
+
+/* A list that cannot be read any more is none that somebody has changed: trust is no question then. */
+static int check_kept(const struct layer *layer, struct error *err)
+{
+	for (size_t i = 0; i < layer->nkept; i++) {
+		if (layer->kept[i].text)
+			continue;
+		*err = layer->kept[i].err;
+		return -1;
+	}
+	return 0;
 }
 
 /*
@@ -121,12 +134,14 @@ static char *trusted_text(const struct layer *layer, const char *text)
 }
 
 static int check_trust(struct layer *layer, const struct run_options *o, const char *path,
-		       const char *text, struct error *err)
+		       const char *text, struct reread *reread, struct error *err)
 {
 	CLEANUP_FREE char *all = NULL;
 	int trusted = 1;
 
-	keep_files(layer);
+	keep_files(layer, reread);
+	if (reread && check_kept(layer, err) < 0)
+		return -1;
 	all = trusted_text(layer, text);
 	if (o->trust_project && trust_remember(path, all, strlen(all), err) < 0)
 		return -1;
@@ -166,14 +181,78 @@ static void add_list_files(struct layers *l, const struct layer *layer)
 	}
 }
 
-/* Reads one file into the next layer; a missing one is fine unless it was named. */
-static int load(struct layers *l, enum layer_rank rank, const char *path, const char *dir,
-		bool named, const struct run_options *o, struct error *err)
+static void layer_free(struct layer *layer)
 {
-	CLEANUP_CLOSE int fd = fd_open_regular(AT_FDCWD, path, 0, err);
+	if (!layer || layer->owners-- > 0)
+		return;
+	settings_free(layer->settings);
+	free(layer->dir);
+	for (size_t k = 0; k < layer->nkept; k++) {
+		free(layer->kept[k].path);
+		free(layer->kept[k].text);
+		free(layer->kept[k].real);
+	}
+	free(layer->kept);
+	free(layer);
+}
+
+/* What @text says as a layer, which is the caller's to free; NULL with @err. */
+static struct layer *layer_new(enum layer_rank rank, const char *path, const char *dir,
+			       const char *text, size_t len, struct error *err)
+{
+	struct settings *s = (rank == LAYER_COMMAND_LINE ? settings_parse : settings_parse_own)(
+		text, len, path, on_warning, NULL, err);
+	struct layer *layer;
+
+	if (!s)
+		return NULL;
+	layer = xcalloc(1, sizeof(*layer));
+	*layer =
+		(struct layer){ .rank = rank, .loosens = true, .settings = s, .dir = xstrdup(dir) };
+	return layer;
+}
+
+/* Takes @layer over. */
+static int add_layer(struct layers *l, struct layer *layer, struct error *err)
+{
+	if (l->n == LAYERS_MAX) {
+		layer_free(layer);
+		return error_set(err, 0, "more than %d settings files", LAYERS_MAX);
+	}
+	l->v[l->n++] = layer;
+	return 0;
+}
+
+static struct layer *find_layer(const struct layers *l, enum layer_rank rank, const char *path)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->v[i]->rank == rank && (!path || strcmp(l->v[i]->settings->file, path) == 0))
+			return l->v[i];
+	return NULL;
+}
+
+/* A layer of an earlier load as it is, or its absence. */
+static int borrow(struct layers *l, enum layer_rank rank, const char *path,
+		  const struct layers *before, struct error *err)
+{
+	struct layer *layer = find_layer(before, rank, path);
+
+	add_file(l, path);
+	if (!layer)
+		return 0;
+	layer->owners++;
+	return add_layer(l, layer, err);
+}
+
+/* Reads one file into the next layer; a missing one is fine unless it was named. */
+static int read_layer(struct layers *l, enum layer_rank rank, const char *path, const char *dir,
+		      bool named, const struct run_options *o, struct reread *reread,
+		      struct error *err)
+{
+	CLEANUP_CLOSE int fd = reread_open(reread, path, err);
 	bool missing = fd < 0 && (errno == ENOENT || errno == ENOTDIR);
 	CLEANUP_FREE char *text = NULL;
-	struct layer *layer = &l->v[l->n];
+	struct layer *layer;
 	size_t len = 0;
 
 	add_file(l, path);
@@ -187,44 +266,24 @@ static int load(struct layers *l, enum layer_rank rank, const char *path, const 
 	text = fd_read_file(fd, SETTINGS_FILE_MAX, &len);
 	if (!text)
 		return error_set(err, errno, "cannot read the settings file '%s'", path);
-	if (l->n == LAYERS_MAX)
-		return error_set(err, 0, "more than %d settings files", LAYERS_MAX);
 	if (rank == LAYER_MANAGED && managedfile_check(fd, path, err) < 0)
 		return -1;
-	*layer = (struct layer){ .rank = rank, .loosens = true };
-	layer->settings = (rank == LAYER_COMMAND_LINE ? settings_parse : settings_parse_own)(
-		text, len, path, on_warning, NULL, err);
-	if (!layer->settings)
+	layer = layer_new(rank, path, dir, text, len, err);
+	if (!layer || add_layer(l, layer, err) < 0)
 		return -1;
-	layer->dir = xstrdup(dir);
-	l->n++;
-	if (rank == LAYER_PROJECT && check_trust(layer, o, path, text, err) < 0)
+	if (rank == LAYER_PROJECT && check_trust(layer, o, path, text, reread, err) < 0)
 		return -1;
 	add_list_files(l, layer);
 	return 0;
 }
 
-static const struct layer *find_project(const struct layers *l)
+static int load(struct layers *l, enum layer_rank rank, const char *path, const char *dir,
+		bool named, const struct run_options *o, struct reread *reread, struct error *err)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (l->v[i].rank == LAYER_PROJECT)
-			return &l->v[i];
-	return NULL;
-}
-
-/* The project's layer of an earlier load, as it is; it lives as long as we do. */
-static int borrow(struct layers *l, const char *path, struct layers *before, struct error *err)
-{
-	const struct layer *project = find_project(before);
-
-	add_file(l, path);
-	l->settled = l->files[l->nfiles - 1];
-	if (!project)
-		return 0;
-	if (l->n == LAYERS_MAX)
-		return error_set(err, 0, "more than %d settings files", LAYERS_MAX);
-	l->origin = layers_ref(before->origin ? before->origin : before);
-	l->v[l->n++] = *project;
+	if (reread_keeps(reread, path))
+		return borrow(l, rank, path, reread->before->layers, err);
+	if (read_layer(l, rank, path, dir, named, o, reread, err) < 0)
+		return reread_failed(reread, path);
 	return 0;
 }
 
@@ -233,23 +292,25 @@ static int borrow(struct layers *l, const char *path, struct layers *before, str
  * reload that read it again could be made to fail, and what the user revokes would stay allowed.
  */
 static int load_project(struct layers *l, const char *path, const struct run_options *o,
-			const char *cwd, struct layers *before, struct error *err)
+			const char *cwd, struct reread *reread, struct error *err)
 {
+	const struct layers *before = reread ? reread->before->layers : NULL;
+	bool settled = before && before->settled;
 	const struct layer *project;
+	size_t file = l->nfiles;
 
-	if (before && before->settled)
-		return borrow(l, path, before, err);
-	if (load(l, LAYER_PROJECT, path, cwd, false, o, err) < 0)
+	if ((settled ? borrow(l, LAYER_PROJECT, path, before, err)
+		     : load(l, LAYER_PROJECT, path, cwd, false, o, reread, err)) < 0)
 		return -1;
-	project = find_project(l);
-	if (project ? !project->loosens : !o->trust_project)
-		l->settled = l->files[l->nfiles - 1];
+	project = find_layer(l, LAYER_PROJECT, NULL);
+	if (settled || (project ? !project->loosens : !o->trust_project))
+		l->settled = l->files[file];
 	return 0;
 }
 
 /* Files in the order of their rank. */
 static int load_all(struct layers *l, const struct run_options *o, const char *cwd,
-		    struct layers *before, struct error *err)
+		    struct reread *reread, struct error *err)
 {
 	const char *config = getenv("XDG_CONFIG_HOME");
 	const char *home = statedir_home();
@@ -257,16 +318,16 @@ static int load_all(struct layers *l, const struct run_options *o, const char *c
 	CLEANUP_FREE char *user = NULL;
 	CLEANUP_FREE char *user_dir = NULL;
 
-	if (load(l, LAYER_MANAGED, LAYERS_MANAGED_FILE, "/etc/sbx-net", false, o, err) < 0)
+	if (load(l, LAYER_MANAGED, LAYERS_MANAGED_FILE, "/etc/sbx-net", false, o, reread, err) < 0)
 		return -1;
 	for (size_t i = 0; i < o->rules.n; i++) {
 		if (o->rules.v[i].id == OPT_POLICY &&
-		    load(l, LAYER_COMMAND_LINE, o->rules.v[i].value, cwd, true, o, err) < 0)
+		    load(l, LAYER_COMMAND_LINE, o->rules.v[i].value, cwd, true, o, reread, err) < 0)
 			return -1;
 	}
 	if (o->no_config)
 		return 0;
-	if (load_project(l, project, o, cwd, before, err) < 0)
+	if (load_project(l, project, o, cwd, reread, err) < 0)
 		return -1;
 	if (config && config[0] == '/')
 		user = xasprintf("%s/sbx-net/settings.json", config);
@@ -275,16 +336,16 @@ static int load_all(struct layers *l, const struct run_options *o, const char *c
 	else
 		return 0;
 	user_dir = path_dir(user);
-	return load(l, LAYER_USER, user, home ? home : user_dir, false, o, err);
+	return load(l, LAYER_USER, user, home ? home : user_dir, false, o, reread, err);
 }
 
-struct layers *layers_load(const struct run_options *o, const char *cwd, struct layers *before,
+struct layers *layers_load(const struct run_options *o, const char *cwd, struct reread *reread,
 			   struct error *err)
 {
 	struct layers *l = xcalloc(1, sizeof(*l));
 
 	l->no_config = o->no_config;
-	if (load_all(l, o, cwd, before, err) < 0) {
+	if (load_all(l, o, cwd, reread, err) < 0) {
 		layers_free(l);
 		return NULL;
 	}
@@ -297,26 +358,12 @@ struct layers *layers_ref(struct layers *l)
 	return l;
 }
 
-static void layer_clear(struct layer *layer)
-{
-	settings_free(layer->settings);
-	free(layer->dir);
-	for (size_t k = 0; k < layer->nkept; k++) {
-		free(layer->kept[k].path);
-		free(layer->kept[k].text);
-		free(layer->kept[k].real);
-	}
-	free(layer->kept);
-}
-
 void layers_free(struct layers *l)
 {
 	if (!l || l->owners-- > 0)
 		return;
 	for (size_t i = 0; i < l->n; i++)
-		if (!l->origin || l->v[i].rank != LAYER_PROJECT)
-			layer_clear(&l->v[i]);
-	layers_free(l->origin);
+		layer_free(l->v[i]);
 	for (size_t i = 0; i < SETTINGS_NUM_LISTS; i++)
 		free(l->lists[i]);
 	for (size_t i = 0; i < l->nmade; i++)
@@ -348,9 +395,9 @@ static bool is_managed(const struct layer *layer)
 const char *layers_managed_only(const struct layers *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		const struct settings *s = l->v[i].settings;
+		const struct settings *s = l->v[i]->settings;
 
-		if (is_managed(&l->v[i]) && s->flag[SETTINGS_MANAGED_DOMAINS_ONLY] == SETTINGS_YES)
+		if (is_managed(l->v[i]) && s->flag[SETTINGS_MANAGED_DOMAINS_ONLY] == SETTINGS_YES)
 			return s->file;
 	}
 	return NULL;
@@ -359,8 +406,8 @@ const char *layers_managed_only(const struct layers *l)
 enum settings_set layers_managed_flag(const struct layers *l, enum settings_flag_id id)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		if (is_managed(&l->v[i]))
-			return l->v[i].settings->flag[id];
+		if (is_managed(l->v[i]))
+			return l->v[i]->settings->flag[id];
 	}
 	return SETTINGS_UNSET;
 }
@@ -372,11 +419,11 @@ const char *layers_managed_files(const struct layers *l)
 						    SETTINGS_DENY_WRITE };
 
 	for (size_t i = 0; i < l->n; i++) {
-		const struct settings *s = l->v[i].settings;
+		const struct settings *s = l->v[i]->settings;
 		bool any = s->flag[SETTINGS_FS_DISABLED] == SETTINGS_NO ||
 			   s->flag[SETTINGS_MANAGED_READ_ONLY] == SETTINGS_YES;
 
-		if (!is_managed(&l->v[i]) || s->flag[SETTINGS_FS_DISABLED] == SETTINGS_YES)
+		if (!is_managed(l->v[i]) || s->flag[SETTINGS_FS_DISABLED] == SETTINGS_YES)
 			continue;
 		for (size_t k = 0; k < ARRAY_SIZE(id); k++)
 			any = any || s->list[id[k]].n;
@@ -427,9 +474,9 @@ const struct settings_entry *layers_dropped(const struct layers *l, const char *
 {
 	*n = 0;
 	for (size_t i = 0; l->no_config && i < l->n; i++) {
-		const struct settings *s = l->v[i].settings;
+		const struct settings *s = l->v[i]->settings;
 
-		if (!is_managed(&l->v[i]))
+		if (!is_managed(l->v[i]))
 			continue;
 		*file = s->file;
 		*n = s->list[SETTINGS_ALLOWED_DOMAINS].n;
@@ -443,11 +490,11 @@ size_t layers_warn_sockets(const struct layers *l)
 	size_t told = 0;
 
 	for (size_t i = 0; i < l->n; i++) {
-		const struct settings *s = l->v[i].settings;
+		const struct settings *s = l->v[i]->settings;
 		unsigned line = 0;
 		const char *text = settings_socket_note(s, &line);
 
-		if (!text || !may_loosen(l, &l->v[i]))
+		if (!text || !may_loosen(l, l->v[i]))
 			continue;
 		log_warn("%s:%u: %s", s->file, line, text);
 		told++;
@@ -462,7 +509,7 @@ const char *layers_in_use(const struct layers *l)
 	/* The managed file, which comes first, is nobody's to change who reads this. */
 	for (size_t i = 0; i < l->n; i++) {
 		if (!best || is_managed(best))
-			best = &l->v[i];
+			best = l->v[i];
 	}
 	return best ? best->settings->file : NULL;
 }
@@ -470,7 +517,7 @@ const char *layers_in_use(const struct layers *l)
 enum settings_set layers_flag(const struct layers *l, enum settings_flag_id id)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		const struct layer *layer = &l->v[i];
+		const struct layer *layer = l->v[i];
 		enum settings_set value = layer->settings->flag[id];
 
 		if (value == SETTINGS_UNSET)
@@ -484,23 +531,31 @@ enum settings_set layers_flag(const struct layers *l, enum settings_flag_id id)
 	return SETTINGS_UNSET;
 }
 
-bool layers_unknown(const struct layers *l, enum verdict *out)
+/* The file whose onUnknownHost holds, or NULL. */
+static const struct settings *unknown_of(const struct layers *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		const struct settings *s = l->v[i].settings;
+		const struct settings *s = l->v[i]->settings;
 
-		if (!s->has_unknown || (s->unknown != VERDICT_DENY && !may_loosen(l, &l->v[i])))
-			continue;
-		*out = s->unknown;
-		return true;
+		if (s->has_unknown && (s->unknown == VERDICT_DENY || may_loosen(l, l->v[i])))
+			return s;
 	}
-	return false;
+	return NULL;
+}
+
+bool layers_unknown(const struct layers *l, enum verdict *out)
+{
+	const struct settings *s = unknown_of(l);
+
+	if (s)
+		*out = s->unknown;
+	return s != NULL;
 }
 
 bool layers_managed_unknown(const struct layers *l)
 {
 	for (size_t i = 0; i < l->n; i++)
-		if (l->v[i].rank == LAYER_MANAGED && l->v[i].settings->has_unknown)
+		if (l->v[i]->rank == LAYER_MANAGED && l->v[i]->settings->has_unknown)
 			return true;
 	return false;
 }
@@ -508,8 +563,8 @@ bool layers_managed_unknown(const struct layers *l)
 const char *layers_upstream(const struct layers *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		if (l->v[i].settings->upstream && may_loosen(l, &l->v[i]))
-			return l->v[i].settings->upstream;
+		if (l->v[i]->settings->upstream && may_loosen(l, l->v[i]))
+			return l->v[i]->settings->upstream;
 	}
 	return NULL;
 }
@@ -517,8 +572,8 @@ const char *layers_upstream(const struct layers *l)
 const char *layers_managed_upstream(const struct layers *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		if (is_managed(&l->v[i]))
-			return l->v[i].settings->upstream;
+		if (is_managed(l->v[i]))
+			return l->v[i]->settings->upstream;
 	}
 	return NULL;
 }
@@ -527,12 +582,12 @@ const char *layers_managed_upstream(const struct layers *l)
 static void apply_sni_check(const struct layers *l, struct policy *p)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		const struct settings *s = l->v[i].settings;
+		const struct settings *s = l->v[i]->settings;
 		bool stricter = s->sni_check == SNI_STRICT;
 
 		if (!s->has_sni_check)
 			continue;
-		if (!stricter && (!may_loosen(l, &l->v[i]) || l->v[i].rank == LAYER_PROJECT))
+		if (!stricter && (!may_loosen(l, l->v[i]) || l->v[i]->rank == LAYER_PROJECT))
 			continue;
 		policy_set_sni_check(p, s->sni_check);
 		return;
@@ -589,14 +644,14 @@ static int add_kept(const struct layer *layer, enum list list, const char *path,
 }
 
 static int add_files(const struct layer *layer, enum settings_list_id id, enum list list,
-		     struct policy *p, struct error *err)
+		     struct policy *p, struct reread *reread, struct error *err)
 {
 	const struct settings_list *from = &layer->settings->list[id];
 
 	for (size_t i = 0; i < from->n; i++) {
 		CLEANUP_FREE char *path = absolute(layer, from->v[i].text);
 		int rc = layer->rank == LAYER_PROJECT ? add_kept(layer, list, path, p, err)
-						      : listfile_load(p, list, path, err);
+						      : reread_list(reread, p, list, path, err);
 
 		if (rc < 0)
 			return -1;
@@ -617,13 +672,13 @@ static int check_entries(const struct layer *layer, struct error *err)
 }
 
 static int apply_layer(const struct layers *l, const struct layer *layer, struct policy *p,
-		       struct error *err)
+		       struct reread *reread, struct error *err)
 {
 	const char *managed_only = layers_managed_only(l);
 	const struct settings *s = layer->settings;
 
 	if (add_all(layer, SETTINGS_DENIED_DOMAINS, LIST_DENY, p, err) < 0 ||
-	    add_files(layer, SETTINGS_DENY_LISTS, LIST_DENY, p, err) < 0)
+	    add_files(layer, SETTINGS_DENY_LISTS, LIST_DENY, p, reread, err) < 0)
 		return -1;
 	if (!may_loosen(l, layer))
 		return check_entries(layer, err);
@@ -635,51 +690,56 @@ static int apply_layer(const struct layers *l, const struct layer *layer, struct
 		return 0;
 	}
 	if (add_all(layer, SETTINGS_ALLOWED_DOMAINS, LIST_ALLOW, p, err) < 0 ||
-	    add_files(layer, SETTINGS_ALLOW_LISTS, LIST_ALLOW, p, err) < 0)
+	    add_files(layer, SETTINGS_ALLOW_LISTS, LIST_ALLOW, p, reread, err) < 0)
 		return -1;
 	return add_all(layer, SETTINGS_ALLOW_PRIVATE, LIST_PRIVATE, p, err);
 }
 
 /* Which types: whoever may loosen says so; of which names is another question. */
-static int apply_forwarded(const struct layers *l, struct policy *p, struct error *err)
+static int apply_forwarded(const struct layers *l, struct policy *p, struct reread *reread,
+			   struct error *err)
 {
 	struct recordtypes types = { 0 };
 
 	for (size_t i = 0; i < l->n; i++) {
-		const struct settings *s = l->v[i].settings;
+		const struct settings *s = l->v[i]->settings;
 		const struct settings_list *from = &s->list[SETTINGS_FORWARD_TYPES];
 		struct recordtypes ignored = { 0 };
-		bool counts = may_loosen(l, &l->v[i]);
+		bool counts = may_loosen(l, l->v[i]);
 
 		for (size_t k = 0; k < from->n; k++) {
-			if (recordtypes_add(counts ? &types : &ignored, from->v[k].text, err) < 0)
-				return error_wrap(err, "%s:%u: network.forwardRecordTypes", s->file,
-						  from->v[k].line);
+			if (recordtypes_add(counts ? &types : &ignored, from->v[k].text, err) == 0)
+				continue;
+			(void)error_wrap(err, "%s:%u: network.forwardRecordTypes", s->file,
+					 from->v[k].line);
+			return reread_failed(reread, s->file);
 		}
 	}
 	policy_set_forwarded(p, &types);
 	return 0;
 }
 
-int layers_apply(const struct layers *l, struct policy *p, struct error *err)
+int layers_apply(const struct layers *l, struct policy *p, struct reread *reread, struct error *err)
 {
-	enum verdict unknown;
+	const struct settings *unknown = unknown_of(l);
 
 	for (size_t i = 0; i < l->n; i++) {
-		if (apply_layer(l, &l->v[i], p, err) < 0)
-			return -1;
+		if (apply_layer(l, l->v[i], p, reread, err) < 0)
+			return reread_failed(reread, l->v[i]->settings->file);
 	}
-	if (apply_forwarded(l, p, err) < 0)
+	if (apply_forwarded(l, p, reread, err) < 0)
 		return -1;
 	if (layers_flag(l, SETTINGS_STRICT) == SETTINGS_YES || layers_managed_only(l))
 		policy_set_strict(p, true);
-	if (layers_unknown(l, &unknown)) {
-		if (unknown == VERDICT_ALLOW)
-			return error_set(err, 0,
-					 "network.onUnknownHost: \"allow\" would open every host; "
-					 "only \"deny\" and \"ask\" are possible here");
-		policy_set_unknown(p, unknown);
+	if (unknown && unknown->unknown == VERDICT_ALLOW) {
+		(void)error_set(err, 0,
+				"%s: network.onUnknownHost: \"allow\" would open every host; "
+				"only \"deny\" and \"ask\" are possible here",
+				unknown->file);
+		return reread_failed(reread, unknown->file);
 	}
+	if (unknown)
+		policy_set_unknown(p, unknown->unknown);
 	apply_sni_check(l, p);
 	return 0;
 }
@@ -742,7 +802,7 @@ const char *const *layers_list(struct layers *l, enum settings_list_id id, size_
 	size_t count = 0;
 
 	for (size_t i = 0; i < l->n; i++) {
-		const struct layer *layer = &l->v[i];
+		const struct layer *layer = l->v[i];
 		const struct settings_list *list = &layer->settings->list[id];
 
 		if (!is_tightening_list(id) && !may_loosen(l, layer))

@@ -35,12 +35,14 @@ struct layer_file;
 
 /**
  * struct layer - one file
+ * @owners: besides the first: a later reading may keep what it says
  * @rank: its layer
  * @loosens: its allow entries and loosening switches count
  * @dir: what relative paths in it are relative to
  * @kept, @nkept: a project's domain lists, as they were when trust in them was judged
  */
 struct layer {
+	unsigned owners;
 	enum layer_rank rank;
 	bool loosens;
 	char *dir;
@@ -50,18 +52,20 @@ struct layer {
 };
 
 struct layers;
+struct reread;
 
 /**
  * layers_load() - read every settings file of a run
  * @o: --policy, --no-config and --trust-project are used
  * @cwd: where the command starts
- * @before: NULL, or what the same run has loaded before. The file of a project that nobody had
- *          trusted then, its lists and its absence, is taken from there and not read again
+ * @reread: NULL, or what is known from before in the same run (reread.h). The file of a project
+ *          that nobody had trusted then, its lists and its absence, is taken from there and not
+ *          read again
  *
  * Warnings go to the log. A file that is broken or cannot be read, or a --policy file that is
  * missing, is an error. Return: to be freed by layers_free(); NULL with @err.
  */
-struct layers *layers_load(const struct run_options *o, const char *cwd, struct layers *before,
+struct layers *layers_load(const struct run_options *o, const char *cwd, struct reread *reread,
 			   struct error *err);
 
 /** layers_ref() - one more owner, who calls layers_free() too. */
@@ -76,8 +80,9 @@ const char *const *layers_files(const struct layers *l, size_t *n);
 /** layers_reads_again() - whether a load after this one reads @file, an entry of that array, again. */
 bool layers_reads_again(const struct layers *l, const char *file);
 
-/** layers_apply() - put the files' network entries and switches on @p. 0, or -1 with @err. */
-int layers_apply(const struct layers *l, struct policy *p, struct error *err);
+/** layers_apply() - put the files' network entries and switches on @p. 0, or -1 with @err; @reread as above. */
+int layers_apply(const struct layers *l, struct policy *p, struct reread *reread,
+		 struct error *err);
 
 /**
  * layers_dropped() - the hosts that the managed file allows, where --no-config drops them

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "policy/listfile.h"
+#include "cli/reread.h"
 
 /* Whether an option would allow something that only the managed file may. */
 static bool is_locked(const struct option_value *v, const char *managed_only)
@@ -26,9 +26,8 @@ static enum list own_list(const struct layers *l)
 
 /* Which list an option's value joins. */
 static int add_rule(struct policy *p, const struct option_value *v, enum list own,
-		    struct error *err)
+		    struct reread *reread, struct error *err)
 {
-
 	switch (v->id) {
 	case OPT_ALLOW:
 		return policy_add(p, LIST_ALLOW, v->value, v->option, 0, NULL, err);
@@ -39,9 +38,9 @@ static int add_rule(struct policy *p, const struct option_value *v, enum list ow
 	case OPT_ALLOW_PRIVATE:
 		return policy_add(p, LIST_PRIVATE, v->value, v->option, 0, NULL, err);
 	case OPT_ALLOW_LIST:
-		return listfile_load(p, LIST_ALLOW, v->value, err);
+		return reread_list(reread, p, LIST_ALLOW, v->value, err);
 	case OPT_DENY_LIST:
-		return listfile_load(p, LIST_DENY, v->value, err);
+		return reread_list(reread, p, LIST_DENY, v->value, err);
 	case OPT_POLICY: /* a layer of its own */
 		return 0;
 	default:
@@ -50,7 +49,7 @@ static int add_rule(struct policy *p, const struct option_value *v, enum list ow
 }
 
 static int add_options(struct policy *p, const struct run_options *o, const struct layers *l,
-		       struct error *err)
+		       struct reread *reread, struct error *err)
 {
 	const char *managed_only = layers_managed_only(l);
 
@@ -62,7 +61,7 @@ static int add_options(struct policy *p, const struct run_options *o, const stru
 				 v->value, managed_only);
 			continue;
 		}
-		if (add_rule(p, v, own_list(l), err) < 0)
+		if (add_rule(p, v, own_list(l), reread, err) < 0)
 			return error_wrap(err, "%s", v->option);
 	}
 	if (o->strict)
@@ -88,22 +87,46 @@ static void set_keeper(struct policy *p, const struct run_options *o, const stru
 		policy_set_keeper(p, managed != NULL, managed ? managed : file);
 }
 
-int rules_load(struct rules *r, const struct run_options *o, const char *cwd,
-	       const struct rules *before, struct error *err)
+static int load(struct rules *r, const struct run_options *o, const char *cwd,
+		struct reread *reread, struct error *err)
 {
-	struct rules made = { .layers = layers_load(o, cwd, before ? before->layers : NULL, err) };
+	struct rules made = { .layers = layers_load(o, cwd, reread, err) };
 
 	if (!made.layers)
 		return -1;
 	made.policy = policy_new();
-	if (add_options(made.policy, o, made.layers, err) < 0 ||
-	    layers_apply(made.layers, made.policy, err) < 0) {
+	if (add_options(made.policy, o, made.layers, reread, err) < 0 ||
+	    layers_apply(made.layers, made.policy, reread, err) < 0) {
 		rules_clear(&made);
 		return -1;
 	}
 	set_keeper(made.policy, o, made.layers);
 	*r = made;
 	return 0;
+}
+
+int rules_load(struct rules *r, const struct run_options *o, const char *cwd, struct error *err)
+{
+	return load(r, o, cwd, NULL, err);
+}
+
+int rules_reread(struct rules *r, const struct run_options *o, const char *cwd,
+		 const struct rules *before, const struct filemark *marks, struct error *err)
+{
+	struct reread reread = { .before = before, .marks = marks };
+	int rc;
+
+	/* Begun anew for each file that fails: of a broken one nothing must have been taken. */
+	do
+		rc = load(r, o, cwd, &reread, err);
+	while (rc < 0 && reread_keep_failed(&reread, err));
+	if (rc == 0 && (reread.moved || reread.nkept > 0)) {
+		policy_bound(r->policy, before->policy);
+		*err = reread.why;
+		rc = 1;
+	}
+	reread_clear(&reread);
+	return rc;
 }
 
 static int add_bounds(struct policy *p, const struct run_options *o, struct error *err)

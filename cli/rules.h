@@ -5,6 +5,7 @@
 #define CLI_RULES_H
 
 #include "base/error.h"
+#include "cli/filemark.h"
 #include "cli/layers.h"
 #include "cli/options.h"
 #include "policy/policy.h"
@@ -22,13 +23,22 @@ struct rules {
  * @r: filled on success only; release with rules_clear()
  * @o: parsed options
  * @cwd: where the command starts
- * @before: NULL, or those that are to be replaced: see layers_load()
  *
  * Patterns keep the option or the file and line as their origin, so that a refusal can name them
  * and an error names the pattern. Return: 0, or -1 with @err.
  */
-int rules_load(struct rules *r, const struct run_options *o, const char *cwd,
-	       const struct rules *before, struct error *err);
+int rules_load(struct rules *r, const struct run_options *o, const char *cwd, struct error *err);
+
+/**
+ * rules_reread() - the same while the command runs
+ * @before: those that are to be replaced; see layers_load() too
+ * @marks: of the files that lie where the command may write, or NULL
+ *
+ * Return: 0. 1 with @err: a file could not be read, or was broken, and keeps what it said; nothing
+ * is open that was not before. -1 with @err: there are no rules.
+ */
+int rules_reread(struct rules *r, const struct run_options *o, const char *cwd,
+		 const struct rules *before, const struct filemark *marks, struct error *err);
 
 /**
  * rules_share() - the same policy once more, and a session's bounds on top of it

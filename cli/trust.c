@@ -57,8 +57,10 @@ int trust_check(const char *path, const void *text, size_t len, struct error *er
 	all = statedir_read(dir, TRUST_FILE, TRUST_FILE_MAX, &have, &missing);
 	if (!all && missing.code == ENOENT)
 		return 0;
-	if (!all)
-		return error_set(err, 0, "%s", missing.msg);
+	if (!all) {
+		*err = missing;
+		return -1;
+	}
 	return has_line(all, line);
 }
 

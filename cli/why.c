@@ -42,7 +42,7 @@ static int load(struct loaded *l, struct run_options *o, struct error *err)
 	l->from = allowfrom_new(o, cwd ? cwd : ".", err);
 	if (!l->from)
 		return -1;
-	return rules_load(&l->rules, o, cwd ? cwd : ".", NULL, err);
+	return rules_load(&l->rules, o, cwd ? cwd : ".", err);
 }
 
 static void loaded_clear(struct loaded *l)

@@ -25,6 +25,7 @@ struct policy {
 	struct recordtypes forwarded;
 	const struct grants *answers;
 	struct keeper keeper;
+	struct policy *bound; /* our own: nothing is open that it refuses; NULL for none */
 };
 
 static const char *const code_name[] = {
@@ -98,6 +99,8 @@ struct policy *policy_share(const struct policy *base)
 	}
 	if (base->keeper.file)
 		p->keeper.file = xstrdup(base->keeper.file);
+	if (base->bound)
+		p->bound = policy_share(base->bound);
 	return p;
 }
 
@@ -107,6 +110,7 @@ void policy_free(struct policy *p)
 		return;
 	for (size_t i = 0; i < NUM_LISTS; i++)
 		ruleset_free(p->list[i]);
+	policy_free(p->bound);
 	free(p->keeper.file);
 	free(p);
 }
@@ -149,6 +153,38 @@ int policy_add(struct policy *p, enum list list, const char *pattern, const char
 	return ruleset_add(p->list[list], &parsed, &rule, err);
 }
 
+/* Where policy_take_over() stands. */
+struct takeover {
+	struct ruleset *to;
+	const char *file;
+	struct error *err;
+	int rc;
+};
+
+static bool take_over_cb(void *ctx, const struct pattern *pattern, const struct rule *rule)
+{
+	struct takeover *t = ctx;
+
+	if (rule->file && strcmp(rule->file, t->file) == 0)
+		t->rc = ruleset_add(t->to, pattern, rule, t->err);
+	return t->rc == 0;
+}
+
+int policy_take_over(struct policy *p, enum list list, const struct policy *from, const char *file,
+		     struct error *err)
+{
+	struct takeover t = { .to = p->list[list], .file = file, .err = err };
+
+	ruleset_each(from->list[list], take_over_cb, &t);
+	return t.rc;
+}
+
+void policy_bound(struct policy *p, const struct policy *whole)
+{
+	policy_free(p->bound);
+	p->bound = policy_share(whole->bound ? whole->bound : whole);
+}
+
 void policy_reserve(struct policy *p, enum list list, size_t entries)
 {
 	ruleset_reserve(p->list[list], entries);
@@ -166,7 +202,7 @@ void policy_set_sni_check(struct policy *p, enum sni_check check)
 
 enum sni_check policy_sni_check(const struct policy *p)
 {
-	return p->sni_check;
+	return p->bound && p->bound->sni_check > p->sni_check ? p->bound->sni_check : p->sni_check;
 }
 
 void policy_set_forwarded(struct policy *p, const struct recordtypes *types)
@@ -176,7 +212,8 @@ void policy_set_forwarded(struct policy *p, const struct recordtypes *types)
 
 bool policy_forwards(const struct policy *p, uint16_t type)
 {
-	return recordtypes_have(&p->forwarded, type);
+	return recordtypes_have(&p->forwarded, type) &&
+	       (!p->bound || recordtypes_have(&p->bound->forwarded, type));
 }
 
 void policy_set_unknown(struct policy *p, enum verdict verdict)
@@ -494,12 +531,30 @@ static unsigned lacks(const struct policy *p, const struct target *t)
 	return lists;
 }
 
-void policy_decide(const struct policy *p, const struct target *t, struct decision *out)
+static void decide_alone(const struct policy *p, const struct target *t, struct decision *out)
 {
 	decide(p, t, out);
 	name_keeper(p, out);
 	if (out->verdict == VERDICT_DENY && t->host.len)
 		out->lists = lacks(p, t);
+}
+
+static bool is_stricter(const struct decision *a, const struct decision *b)
+{
+	return b->verdict != VERDICT_DENY && a->verdict != b->verdict &&
+	       a->verdict != VERDICT_ALLOW;
+}
+
+void policy_decide(const struct policy *p, const struct target *t, struct decision *out)
+{
+	struct decision bound;
+
+	decide_alone(p, t, out);
+	if (!p->bound || out->verdict == VERDICT_DENY)
+		return;
+	decide_alone(p->bound, t, &bound);
+	if (is_stricter(&bound, out))
+		*out = bound;
 }
 
 static bool is_own(const struct addr_set *own, const struct addr *a)
@@ -546,8 +601,8 @@ static enum code vet_class(const struct policy *p, const struct target *t, enum 
 	return class_code[class];
 }
 
-void policy_vet(const struct policy *p, const struct target *t, const struct addr *a,
-		const struct addr_set *own, struct decision *out)
+static void vet_alone(const struct policy *p, const struct target *t, const struct addr *a,
+		      const struct addr_set *own, struct decision *out)
 {
 	enum addr_class class = addr_classify(a);
 	const struct rule *r = denied_addr(p, a, t->port, &deny_addr_query);
@@ -572,6 +627,14 @@ void policy_vet(const struct policy *p, const struct target *t, const struct add
 		out->addr = *a;
 		name_keeper(p, out);
 	}
+}
+
+void policy_vet(const struct policy *p, const struct target *t, const struct addr *a,
+		const struct addr_set *own, struct decision *out)
+{
+	vet_alone(p, t, a, own, out);
+	if (p->bound && out->verdict == VERDICT_ALLOW)
+		vet_alone(p->bound, t, a, own, out);
 }
 
 /* Whether all that is wrong so far is that it is on no list. */

@@ -173,6 +173,24 @@ void policy_free(struct policy *p);
 int policy_add(struct policy *p, enum list list, const char *pattern, const char *file,
 	       unsigned line, const char *reason, struct error *err);
 
+/**
+ * policy_take_over() - put on a list what another policy has on it from one file
+ * @from: where the entries are found; an entry that an earlier file had too counts as that one's
+ * @file: their origin
+ *
+ * Return: 0, or -1 with @err when the list is full.
+ */
+int policy_take_over(struct policy *p, enum list list, const struct policy *from, const char *file,
+		     struct error *err);
+
+/**
+ * policy_bound() - what another policy refuses, or asks about, this one does not allow
+ * @whole: where it is bound itself, its own bound is taken in its place
+ *
+ * For a policy made from files of which one could not be read: it may only tighten.
+ */
+void policy_bound(struct policy *p, const struct policy *whole);
+
 /** policy_reserve() - make room on a list for that many more entries; only saves time. */
 void policy_reserve(struct policy *p, enum list list, size_t entries);
 

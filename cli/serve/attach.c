@@ -551,17 +551,15 @@ static int read_again(struct attach *a, bool retry, struct error *err)
 {
 	struct error one;
 	struct client *c;
-	int rc = 0;
+	int rc = gate_read_again(a->cfg.base, retry, err);
 
-	a->broken = (struct error){ 0 };
-	if (gate_read_again(a->cfg.base, retry, err) < 0) {
-		a->broken = *err;
+	a->broken = rc ? *err : (struct error){ 0 };
+	if (rc < 0)
 		return -1;
-	}
 	TAILQ_FOREACH (c, &a->clients, entry) {
 		if (!c->gate || gate_read_again(c->gate, retry, &one) == 0)
 			continue;
-		if (rc == 0)
+		if (rc >= 0)
 			*err = one;
 		rc = -1;
 	}
@@ -574,7 +572,7 @@ static bool end_wait(struct client *c, int rc, const struct error *err)
 	c->waiting = false;
 	if (c->request.op == ATTACH_OP_ATTACH)
 		return attach(c);
-	return rc < 0 ? answer_error(c, err) : answer_ok(c);
+	return rc ? answer_error(c, err) : answer_ok(c);
 }
 
 static void due_cb(evutil_socket_t fd, short what, void *arg)
@@ -589,11 +587,8 @@ static void due_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd, (void)what;
 	a->reloaded_ms = now_ms();
 	a->took_ms = a->reloaded_ms - began;
-	if (rc < 0 && a->files)
-		reload_again(a->files);
-	if (rc < 0 && (!retry || strcmp(err.msg, a->said.msg) != 0))
-		log_warn("reload: %s; the policy stays as it was", err.msg);
-	a->said = err;
+	if (a->files)
+		reload_tell(a->files, rc, &err, &a->said);
 	for (c = TAILQ_FIRST(&a->clients); c; c = next) {
 		next = TAILQ_NEXT(c, entry);
 		if (!c->waiting)

@@ -266,7 +266,7 @@ static int prepare(struct serve *s, struct error *err)
 		return -1;
 	files = gate_files(s->gate, &n);
 	watched = gate_watched(s->gate, &nwatched);
-	s->reload = reload_new(s->outside.base, watched, nwatched, &s->since, reload_all, s);
+	s->reload = reload_new(s->outside.base, watched, NULL, nwatched, &s->since, reload_all, s);
 	attach_set_files(s->attach, s->reload);
 	s->notify = systemd_notify_open();
 	return lockdown_enter(

@@ -45,7 +45,7 @@ def ask(host):
     s.sendall(b"GET http://%s/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % host.encode())
     return s.recv(12)[9:].decode()
 
-held, many = None, []
+held, many, opened = None, [], {}
 for line in sys.stdin:
     word = line.split()
     if word[0] == "write":  # a file of the workspace, with its directory; no text: it goes
@@ -56,6 +56,12 @@ for line in sys.stdin:
                 f.write(" ".join(word[2:]) + "\n")
         else:
             os.unlink(word[1])
+        out = "done"
+    elif word[0] == "chmod":
+        import os
+        if word[2] not in opened:  # what cannot be searched cannot be named either
+            opened[word[2]] = os.open(word[2], os.O_RDONLY)
+        os.fchmod(opened[word[2]], int(word[1], 8))
         out = "done"
     elif word[0] == "hold":
         held = socket.create_connection(("127.0.0.1", 3128), 20)
@@ -187,8 +193,8 @@ class Reload(WorldCase):
         self.start({"allowedDomains": ["other.example"]})
         self.assertEqual(self.ask("good.example"), "403")
         with open(self.path, "w", encoding="utf-8") as f:
-            f.write('{"network": {"allowedDomains": ["good.example"]}}')
-        self.wait_for("reload: 1 allowed")
+            f.write('{"network": {"allowedDomains": ["good.example", "www.example"]}}')
+        self.wait_for("reload: 2 allowed")  # a reload of what was there may come before
         self.assertEqual(self.ask("good.example"), "200")
 
     def test_broken_file_keeps_the_policy(self):  # H-050
@@ -209,8 +215,8 @@ class Reload(WorldCase):
     def test_written_in_place(self):
         self.start({"allowedDomains": ["good.example"]})
         with open(self.path, "w", encoding="utf-8") as f:
-            f.write('{"network": {"allowedDomains": ["other.example"]}}')
-        self.wait_for("reload: 1 allowed")
+            f.write('{"network": {"allowedDomains": ["other.example", "www.example"]}}')
+        self.wait_for("reload: 2 allowed")  # a reload of what was there may come before
         self.assertEqual((self.ask("good.example"), self.ask("other.example")), ("403", "200"))
 
     def untrusted(self, text):
@@ -284,6 +290,128 @@ class Reload(WorldCase):
             said = f.read()
         self.assertNotIn("stays as it was", said)
         self.assertNotIn("own addresses:", said)
+
+    # ---- one file that cannot be read, and the others
+
+    def list_in_workspace(self, text, name="lists/live.list"):
+        """A list file below a directory that is the command's; it goes with the test."""
+        path = os.path.join(self.w.ws, name)
+        there = os.path.dirname(path)
+        os.makedirs(there, exist_ok=True)
+        if there != self.w.ws:
+            self.addCleanup(shutil.rmtree, there)
+        self.write_in_place(path, text)
+        for x in (path, there):
+            os.chown(x, self.w.uid, self.w.uid)
+        return path
+
+    def write_in_place(self, path, text):
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def asked(self, *names):
+        return " ".join(self.ask(x + ".example") for x in names)
+
+    def becomes(self, answers, *names):
+        """Until the command is told this: what was changed has then been read."""
+        end = time.monotonic() + 20
+        while self.asked(*names) != answers:
+            self.assertLess(time.monotonic(), end, self.asked(*names))
+            time.sleep(0.02)
+
+    def test_a_taken_permission_holds_no_revocation_up(self):
+        """Neither one of another file nor one of the very file that the name no longer leads to."""
+        for directory in ("lists", "."):
+            with self.subTest(directory):
+                path = self.list_in_workspace("good.example\nwww.example\n")
+                self.start({"allowedDomains": ["other.example", "v4only.example"]}, "--allow-list", path)
+                self.assertEqual(self.asked("good", "www", "other", "evil"), "200 200 200 403")
+                self.assertEqual(self.ask("chmod 0 " + directory), "done")
+                self.assertNotEqual(self.w.run(["cat", path], cwd="/").returncode, 0)
+                self.put({"allowedDomains": ["v4only.example", "evil.example"]})
+                self.wait_for("its name cannot be followed")
+                # revoked; kept; and nothing is new while one file may say something else by now
+                self.becomes("403", "other")
+                self.assertEqual(self.asked("good", "www", "v4only", "evil"), "200 200 200 403")
+                self.write_in_place(path, "good.example\n")
+                self.becomes("403", "www")
+                self.assertEqual(self.asked("good", "v4only", "evil"), "200 200 403")
+                self.assertEqual(self.ask("chmod 755 " + directory), "done")  # the twin
+                self.becomes("200", "evil")
+                self.assertEqual(self.asked("good", "www", "other"), "200 403 403")
+                with open(self.log, encoding="utf-8") as f:
+                    self.assertEqual(f.read().count("its name cannot be followed"), 1)
+                self.stop()
+                self.doCleanups()
+
+    def test_taking_a_permission_is_no_change(self):
+        """The command cannot keep us busy with it: nothing is read for that alone."""
+        path = self.list_in_workspace("good.example\n")
+        self.start({"allowedDomains": ["other.example"]}, "--allow-list", path)
+        self.becomes("200", "good")
+        time.sleep(0.5)  # what a new state directory has made due has been done
+        with open(self.log, encoding="utf-8") as f:
+            before = f.read().count("reload: ")
+        for _ in range(3):
+            self.assertEqual(self.ask("chmod 0 lists"), "done")
+            time.sleep(0.4)  # longer than two looks are apart
+            self.assertEqual(self.ask("chmod 755 lists"), "done")
+            time.sleep(0.4)
+        with open(self.log, encoding="utf-8") as f:
+            self.assertEqual(f.read().count("reload: "), before)
+        self.write_in_place(path, "good.example\nwww.example\n")  # the twin
+        self.becomes("200", "www")
+
+    def test_a_replaced_or_removed_list_holds_no_revocation_up(self):
+        for text in ("good.example\nwww.example\nevil.example\n", None):
+            with self.subTest(text):
+                path = self.list_in_workspace("good.example\nwww.example\n")
+                self.start({"allowedDomains": ["other.example"]}, "--allow-list", path)
+                self.assertEqual(self.asked("good", "www", "other", "evil"), "200 200 200 403")
+                if text:
+                    self.write_in_place(path + ".new", text)
+                    os.rename(path + ".new", path)
+                else:
+                    os.unlink(path)
+                self.wait_for("is another file now")
+                self.put({"allowedDomains": []})
+                self.becomes("403", "other")
+                self.assertEqual(self.asked("good", "www", "evil"), "200 200 403")
+                self.stop()
+                self.doCleanups()
+
+    def test_a_broken_list_holds_no_revocation_up_and_opens_nothing(self):
+        """Where the command has no part in it: the halves of a change that do not fit."""
+        path = self.w.path("deny.list")
+        self.addCleanup(os.remove, path)
+        self.write_in_place(path, "evil.example\n")
+        self.start({"allowedDomains": ["good.example", "*.example"],
+                    "deniedDomains": ["www.example"]}, "--deny-list", path)
+        self.assertEqual(self.asked("good", "other", "www", "evil"), "200 200 403 403")
+        # www is to be open, evil and other are not: but that has a fault in its line
+        self.write_in_place(path, "other.example\nevil.example x\n")
+        self.wait_for("deny.list:2: ")
+        self.put({"allowedDomains": ["*.example"], "deniedDomains": ["good.example"]})
+        self.becomes("403", "good")
+        self.assertEqual(self.asked("other", "www", "evil"), "200 403 403")
+        self.write_in_place(path, "other.example\nevil.example\n")
+        self.becomes("200", "www")
+        self.assertEqual(self.asked("good", "other", "evil"), "403 403 403")
+
+    def test_a_list_that_is_named_later_is_none_of_the_commands(self):
+        """It was not locked when the command began, which may have written it."""
+        inside, outside = os.path.join(self.w.ws, "own.list"), self.w.path("pol", "later.list")
+        self.start({"allowedDomains": ["good.example", "other.example"]})
+        self.assertEqual(self.ask("write own.list evil.example"), "done")
+        self.addCleanup(os.remove, inside)
+        self.put({"allowedDomains": ["good.example"], "allowListFiles": [inside]})
+        self.wait_for("it is read in the next run")
+        self.assertEqual(self.asked("good", "other", "evil"), "200 403 403")
+        self.write_in_place(outside, "evil.example\n")  # the twin
+        self.addCleanup(os.remove, outside)
+        self.put({"allowedDomains": ["good.example"], "allowListFiles": [outside]})
+        self.becomes("200", "evil")
+        self.assertEqual(self.asked("good", "other"), "200 403")
 
     def test_hangup_reads_again(self):
         """SIGHUP from a process is for us, not for the command."""

@@ -67,7 +67,7 @@ static enum code ask(struct run_options *o, const char *host)
 	struct error err;
 
 	assert_int_equal(target_parse_authority(host, strlen(host), 443, &t), TARGET_OK);
-	if (rules_load(&r, o, dir, NULL, &err) < 0) {
+	if (rules_load(&r, o, dir, &err) < 0) {
 		print_error("%s\n", err.msg);
 		fail();
 	}
@@ -81,7 +81,7 @@ static bool loads(struct run_options *o)
 	struct rules r = { .layers = NULL };
 	struct error err;
 
-	if (rules_load(&r, o, dir, NULL, &err) < 0)
+	if (rules_load(&r, o, dir, &err) < 0)
 		return false;
 	rules_clear(&r);
 	return true;
@@ -209,12 +209,12 @@ static void test_an_untrusted_project_is_read_once(void **state)
 	options_add_rule(&o, OPT_ALLOW, "*.example");
 	write_file("deny.list", "bad.example\n");
 	write_file(project_file, "{\"network\": {\"denyListFiles\": [\"deny.list\"]}}");
-	assert_int_equal(rules_load(&first, &o, dir, NULL, &err), 0);
+	assert_int_equal(rules_load(&first, &o, dir, &err), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(changed); i++) {
 		if (changed[i])
 			write_file(project_file, changed[i]);
 		(void)unlink(changed[i] ? list : file);
-		assert_int_equal(rules_load(&next, &o, dir, &first, &err), 0);
+		assert_int_equal(rules_reread(&next, &o, dir, &first, NULL, &err), 0);
 		rules_clear(&first); /* what it read lives on */
 		first = next;
 		assert_int_equal(policy_count(first.policy, LIST_DENY), 1);
@@ -225,20 +225,22 @@ static void test_an_untrusted_project_is_read_once(void **state)
 	assert_false(loads(&o));
 	/* One that comes later is as far from being trusted. */
 	assert_int_equal(unlink(file), 0);
-	assert_int_equal(rules_load(&first, &o, dir, NULL, &err), 0);
+	assert_int_equal(rules_load(&first, &o, dir, &err), 0);
 	write_file(project_file, changed[0]);
-	assert_int_equal(rules_load(&next, &o, dir, &first, &err), 0);
+	assert_int_equal(rules_reread(&next, &o, dir, &first, NULL, &err), 0);
 	rules_clear(&next);
 	rules_clear(&first);
 	/* What is trusted is read again. */
 	write_file("deny.list", "bad.example\n");
 	write_file(project_file, "{\"network\": {\"denyListFiles\": [\"deny.list\"]}}");
 	o.trust_project = true;
-	assert_int_equal(rules_load(&first, &o, dir, NULL, &err), 0);
+	assert_int_equal(rules_load(&first, &o, dir, &err), 0);
 	assert_int_equal(unlink(list), 0);
-	assert_int_equal(rules_load(&next, &o, dir, &first, &err), -1);
+	assert_int_equal(rules_reread(&next, &o, dir, &first, NULL, &err), 1);
+	assert_int_equal(policy_count(next.policy, LIST_DENY), 1); /* as it was */
+	rules_clear(&next);
 	write_file("deny.list", "bad.example\nworse.example\n");
-	assert_int_equal(rules_load(&next, &o, dir, &first, &err), 0);
+	assert_int_equal(rules_reread(&next, &o, dir, &first, NULL, &err), 0);
 	assert_int_equal(policy_count(next.policy, LIST_DENY), 2);
 	rules_clear(&next);
 	rules_clear(&first);
@@ -413,6 +415,142 @@ static void test_trust_is_by_path_and_content(void **state)
 	assert_int_equal(trust_remember("/a/\nb", "z", 1, &err), -1);
 }
 
+/* What the rules of a reading while the command runs say. */
+static enum code says(const struct rules *r, const char *host)
+{
+	struct target t = { .via = VIA_CONNECT };
+	struct decision d;
+
+	assert_int_equal(target_parse_authority(host, strlen(host), 443, &t), TARGET_OK);
+	policy_decide(r->policy, &t, &d);
+	return d.verdict == VERDICT_ALLOW ? CODE_OK : d.code;
+}
+
+/* Reads again, in place of what is in force. Return: as rules_reread(). */
+static int reread(struct rules *r, const struct run_options *o, const char *blames)
+{
+	struct rules next = { .layers = NULL };
+	struct error err = { 0 };
+	int rc = rules_reread(&next, o, dir, r, NULL, &err);
+
+	if (rc < 0)
+		return rc;
+	rules_clear(r);
+	*r = next;
+	if (blames && !strstr(err.msg, blames))
+		fail_msg("%s", err.msg);
+	return rc;
+}
+
+static void test_a_broken_file_holds_no_other_up(void **state)
+{
+	static const char user[] = "{\"network\": {\"allowedDomains\": [\"user.example\"]}}";
+	static const char *const broken[] = {
+		"{",
+		"",
+		"{\"network\": {\"allowedDomains\": [\"*.*.x\"]}}",
+		"{\"nework\": {}}",
+		"{\"network\": {\"onUnknownHost\": \"allow\"}}",
+		"{\"network\": {\"forwardRecordTypes\": [\"A\"]}}",
+		"{\"network\": {\"denyListFiles\": [\"missing.list\"]}}",
+	};
+	CLEANUP_FREE char *path = xasprintf("%s/p.json", dir);
+	struct rules r = { .layers = NULL };
+	struct run_options o;
+	struct error err;
+
+	(void)state;
+	run_options_init(&o);
+	options_add_rule(&o, OPT_POLICY, path);
+	for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
+		write_file(user_file, user);
+		write_file("p.json", "{\"network\": {\"allowedDomains\": [\"a.example\", "
+				     "\"b.example\"]}}");
+		assert_int_equal(rules_load(&r, &o, dir, &err), 0);
+		write_file(user_file, broken[i]);
+		assert_int_equal(reread(&r, &o, i < 6 ? user_file : "missing.list"), 1);
+		write_file("p.json", "{\"network\": {\"allowedDomains\": [\"b.example\", "
+				     "\"c.example\"]}}");
+		assert_int_equal(reread(&r, &o, NULL), 1);
+		assert_int_equal(says(&r, "user.example"), i < 6 ? CODE_OK : CODE_NOT_LISTED);
+		assert_int_equal(says(&r, "a.example"), CODE_NOT_LISTED);
+		assert_int_equal(says(&r, "b.example"), CODE_OK);
+		assert_int_equal(says(&r, "c.example"), CODE_NOT_LISTED);
+		write_file(user_file, user);
+		assert_int_equal(reread(&r, &o, NULL), 0);
+		assert_int_equal(says(&r, "user.example"), CODE_OK);
+		assert_int_equal(says(&r, "c.example"), CODE_OK);
+		rules_clear(&r);
+	}
+	run_options_clear(&o);
+}
+
+/* Of a list that was broken in its third line, the first two have not been taken. */
+static void test_a_broken_list_says_what_it_said(void **state)
+{
+	CLEANUP_FREE char *allow = xasprintf("%s/allow.list", dir);
+	CLEANUP_FREE char *deny = xasprintf("%s/deny.list", dir);
+	struct rules r = { .layers = NULL };
+	struct run_options o;
+	struct error err;
+
+	(void)state;
+	run_options_init(&o);
+	options_add_rule(&o, OPT_ALLOW_LIST, allow);
+	options_add_rule(&o, OPT_DENY_LIST, deny);
+	write_file("allow.list", "a.example\nb.example\n");
+	write_file("deny.list", "*.bad.example\n");
+	assert_int_equal(rules_load(&r, &o, dir, &err), 0);
+	write_file("allow.list", "x.example\na.example\nb.example c.example\n");
+	assert_int_equal(reread(&r, &o, "allow.list:3"), 1);
+	assert_int_equal(policy_count(r.policy, LIST_ALLOW), 2);
+	assert_int_equal(says(&r, "x.example"), CODE_NOT_LISTED);
+	assert_int_equal(says(&r, "a.example"), CODE_OK);
+	assert_int_equal(unlink(deny), 0);
+	assert_int_equal(reread(&r, &o, NULL), 1);
+	assert_int_equal(says(&r, "y.bad.example"), CODE_DENIED);
+	write_file("deny.list", "b.example\n"); /* one is well again, and tightens */
+	assert_int_equal(reread(&r, &o, NULL), 1);
+	assert_int_equal(says(&r, "b.example"), CODE_DENIED);
+	assert_int_equal(says(&r, "a.example"), CODE_OK);
+	write_file("allow.list", "x.example\n");
+	assert_int_equal(reread(&r, &o, NULL), 0);
+	assert_int_equal(says(&r, "x.example"), CODE_OK);
+	assert_int_equal(says(&r, "a.example"), CODE_NOT_LISTED);
+	rules_clear(&r);
+	run_options_clear(&o);
+}
+
+/* A project that was trusted stays what it was while one of its lists cannot be read. */
+static void test_a_trusted_project_without_its_list(void **state)
+{
+	CLEANUP_FREE char *list = xasprintf("%s/allow.list", dir);
+	struct rules r = { .layers = NULL };
+	struct run_options o;
+	struct error err;
+
+	(void)state;
+	run_options_init(&o);
+	write_file("allow.list", "good.example\n");
+	write_file(project_file, "{\"network\": {\"allowListFiles\": [\"allow.list\"]}}");
+	write_file(user_file, "{\"network\": {\"allowedDomains\": [\"user.example\"]}}");
+	o.trust_project = true;
+	assert_int_equal(rules_load(&r, &o, dir, &err), 0);
+	assert_int_equal(unlink(list), 0);
+	write_file(user_file, "{\"network\": {\"allowedDomains\": [\"new.example\"]}}");
+	for (int i = 0; i < 2; i++) { /* what is kept is kept on */
+		assert_int_equal(reread(&r, &o, "allow.list"), 1);
+		assert_int_equal(says(&r, "good.example"), CODE_OK);
+		assert_int_equal(says(&r, "user.example"), CODE_NOT_LISTED);
+		assert_int_equal(says(&r, "new.example"), CODE_NOT_LISTED);
+	}
+	write_file("allow.list", "good.example\n");
+	assert_int_equal(reread(&r, &o, NULL), 0);
+	assert_int_equal(says(&r, "new.example"), CODE_OK);
+	rules_clear(&r);
+	run_options_clear(&o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -434,6 +572,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			test_an_untrusted_project_names_only_lists_of_its_own, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_an_untrusted_project_is_read_once, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_broken_file_holds_no_other_up, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_broken_list_says_what_it_said, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_trusted_project_without_its_list, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_a_pipe_is_no_settings_file_and_no_list, setup,
 						teardown),

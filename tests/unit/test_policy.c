@@ -1107,6 +1107,99 @@ static void test_foresee_asks_only_what_an_answer_opens(void **state)
 	policy_free(p);
 }
 
+static enum verdict verdict_of(const struct policy *p, const char *text)
+{
+	struct target t = target(text);
+	struct decision d;
+
+	policy_decide(p, &t, &d);
+	return d.verdict;
+}
+
+static enum verdict vet_of(const struct policy *p, const char *text, const char *address)
+{
+	struct target t = target(text);
+	struct addr a = addr(address);
+	struct decision d;
+
+	policy_vet(p, &t, &a, NULL, &d);
+	return d.verdict;
+}
+
+/* Whatever either of the two refuses is refused, and asking is stricter than allowing. */
+static void test_bound_only_tightens(void **state)
+{
+	static const struct lists was = { .allow = { "both.example", "was.example", "10.0.0.0/8" },
+					  .deny = { "bad.example" },
+					  .unknown = VERDICT_ASK };
+	static const struct lists is = { .allow = { "both.example", "is.example", "bad.example",
+						    "10.0.0.0/8", "172.16.0.0/12" },
+					 .deny = { "ads.example", "10.2.0.0/16" },
+					 .unknown = VERDICT_DENY };
+	struct policy *whole = make(&was), *p = make(&is), *next = make(&is), *shared;
+	struct decision d;
+	struct target t = target("bad.example:443");
+
+	(void)state;
+	assert_int_equal(verdict_of(p, "is.example:443"), VERDICT_ALLOW); /* the twins */
+	assert_int_equal(verdict_of(p, "bad.example:443"), VERDICT_ALLOW);
+	assert_int_equal(vet_of(p, "both.example:443", "172.16.0.1"), VERDICT_ALLOW);
+	policy_set_sni_check(whole, SNI_STRICT);
+	policy_set_sni_check(p, SNI_OFF);
+	policy_bound(p, whole);
+	policy_free(whole); /* what it said lives on */
+	shared = policy_share(p);
+	for (const struct policy *x = p;; x = shared) {
+		assert_int_equal(verdict_of(x, "both.example:443"), VERDICT_ALLOW);
+		assert_int_equal(verdict_of(x, "was.example:443"), VERDICT_DENY);
+		assert_int_equal(verdict_of(x, "is.example:443"), VERDICT_ASK);
+		assert_int_equal(verdict_of(x, "ads.example:443"), VERDICT_DENY);
+		policy_decide(x, &t, &d);
+		assert_int_equal(d.code, CODE_DENIED);
+		assert_string_equal(d.rule->text, "bad.example");
+		assert_int_equal(vet_of(x, "both.example:443", "10.1.2.3"), VERDICT_ALLOW);
+		assert_int_equal(vet_of(x, "both.example:443", "10.2.0.1"), VERDICT_DENY);
+		assert_int_equal(vet_of(x, "both.example:443", "172.16.0.1"), VERDICT_DENY);
+		assert_int_equal(policy_sni_check(x), SNI_STRICT);
+		if (x == shared)
+			break;
+	}
+	/* The next one is bound by the first, not by this. */
+	policy_bound(next, p);
+	policy_free(p);
+	assert_int_equal(verdict_of(next, "both.example:443"), VERDICT_ALLOW);
+	assert_int_equal(verdict_of(next, "is.example:443"), VERDICT_ASK);
+	policy_free(next);
+	policy_free(shared);
+}
+
+static void test_take_over_is_of_one_file(void **state)
+{
+	struct policy *from = policy_new(), *p = policy_new();
+	struct target t = target("a.example:8080");
+	struct decision d;
+	struct error err;
+
+	(void)state;
+	assert_int_equal(
+		policy_add(from, LIST_DENY, "*.a.example:8080,9090", "one", 7, "why", &err), 0);
+	assert_int_equal(policy_add(from, LIST_DENY, "b.example", "two", 1, NULL, &err), 0);
+	assert_int_equal(policy_add(from, LIST_ALLOW, "c.example", "one", 2, NULL, &err), 0);
+	assert_int_equal(policy_take_over(p, LIST_DENY, from, "one", &err), 0);
+	policy_free(from);
+	assert_int_equal(policy_count(p, LIST_DENY), 1);
+	assert_int_equal(policy_count(p, LIST_ALLOW), 0);
+	policy_decide(p, &t, &d);
+	assert_int_equal(d.code, CODE_DENIED);
+	assert_string_equal(d.rule->file, "one");
+	assert_int_equal(d.rule->line, 7);
+	assert_string_equal(d.rule->reason, "why");
+	t = target("a.example:443");
+	policy_decide(p, &t, &d);
+	assert_int_equal(d.code, CODE_NOT_LISTED);
+	policy_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1140,6 +1233,8 @@ int main(void)
 		cmocka_unit_test(test_share_adds_bounds_only),
 		cmocka_unit_test(test_share_denies_addresses),
 		cmocka_unit_test(test_foresee_asks_only_what_an_answer_opens),
+		cmocka_unit_test(test_bound_only_tightens),
+		cmocka_unit_test(test_take_over_is_of_one_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

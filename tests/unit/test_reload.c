@@ -1,5 +1,7 @@
 /* Changes of a file before and after its watch stands. */
+#include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,6 +25,7 @@ struct fixture {
 	struct event_base *base;
 	struct reload *reload;
 	unsigned calls, retries;
+	struct error said;
 };
 
 static void write_file(const char *path, const char *text)
@@ -73,7 +76,7 @@ static void count_cb(void *arg)
 
 static void open_watch(struct fixture *f, const struct timespec *since)
 {
-	f->reload = reload_new(f->base, f->paths, 1, since, count_cb, f);
+	f->reload = reload_new(f->base, f->paths, NULL, 1, since, count_cb, f);
 }
 
 /* Until a call, or for long enough that one would have come. */
@@ -163,12 +166,13 @@ static void test_a_removal_before_the_watch_stands_is_seen(void **state)
 
 static void again_cb(void *arg)
 {
+	const struct error err = { .code = ENOMEM, .msg = "no memory" };
 	struct fixture *f = arg;
 
 	if (reload_is_retry(f->reload))
 		f->retries++;
 	if (++f->calls < 4)
-		reload_again(f->reload);
+		reload_tell(f->reload, -1, &err, &f->said);
 	else
 		(void)event_base_loopbreak(f->base);
 }
@@ -178,7 +182,7 @@ static void test_what_has_failed_is_called_for_until_it_has_not(void **state)
 	struct fixture *f = *state;
 	const struct timespec since = later_than_the_file();
 
-	f->reload = reload_new(f->base, f->paths, 1, &since, again_cb, f);
+	f->reload = reload_new(f->base, f->paths, NULL, 1, &since, again_cb, f);
 	write_file(f->path, "{ }");
 	while (f->calls < 4)
 		(void)event_base_loop(f->base, EVLOOP_ONCE);
@@ -189,6 +193,56 @@ static void test_what_has_failed_is_called_for_until_it_has_not(void **state)
 	run(f);
 	assert_int_equal(f->calls, 5);
 	assert_int_equal(f->retries, 3);
+}
+
+/* A file that is held is watched whatever its name leads to; of the name, only whether it does. */
+static void test_a_held_file_is_watched_wherever_it_is(void **state)
+{
+	struct fixture *f = *state;
+	const struct timespec since = later_than_the_file();
+	CLEANUP_CLOSE int fd = open(f->path, O_RDWR | O_CLOEXEC);
+	CLEANUP_FREE char *away = xasprintf("%s/away", f->dir);
+
+	f->reload = reload_new(f->base, f->paths, &fd, 1, &since, count_cb, f);
+	assert_false(reload_is_due(f->reload));
+	write_file(f->other, "other");
+	assert_int_equal(rename(f->path, away), 0);
+	assert_int_equal(rename(f->other, f->path), 0);
+	run(f);
+	assert_int_equal(f->calls, 1);
+	write_file(f->path, "another"); /* not what is held */
+	run(f);
+	assert_int_equal(f->calls, 1);
+	write_file(away, "{ }");
+	run(f);
+	assert_int_equal(f->calls, 2);
+}
+
+static void fail_cb(void *arg)
+{
+	const struct error err = { .msg = "line 1" };
+	struct fixture *f = arg;
+
+	f->calls++;
+	reload_tell(f->reload, f->calls < 3 ? 1 : 0, &err, &f->said);
+	(void)event_base_loopbreak(f->base);
+}
+
+/* What a file says wrongly it says until it is changed. */
+static void test_what_lasts_is_not_called_for_again(void **state)
+{
+	struct fixture *f = *state;
+	const struct timespec since = later_than_the_file();
+
+	f->reload = reload_new(f->base, f->paths, NULL, 1, &since, fail_cb, f);
+	for (unsigned i = 1; i <= 3; i++) {
+		write_file(f->path, i == 2 ? "{" : "{ }");
+		run(f);
+		assert_int_equal(f->calls, i);
+		assert_string_equal(f->said.msg, i < 3 ? "line 1" : "");
+		run(f);
+		assert_int_equal(f->calls, i);
+	}
 }
 
 /* A change on every turn of the loop must not put the call off. */
@@ -230,6 +284,10 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_has_failed_is_called_for_until_it_has_not,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_held_file_is_watched_wherever_it_is, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_what_lasts_is_not_called_for_again, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_a_steady_stream_does_not_postpone, setup,
 						teardown),
 	};
