@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """A policy that changes under a running command (CONFORMANCE 103; VECTORS H-050, D-026)."""
+import errno
 import json
 import os
 import shutil
@@ -63,6 +64,17 @@ for line in sys.stdin:
             opened[word[2]] = os.open(word[2], os.O_RDONLY)
         os.fchmod(opened[word[2]], int(word[1], 8))
         out = "done"
+    elif word[0] == "lease":  # what becomes of one for reading and one for writing
+        import fcntl, os, signal
+        signal.signal(signal.SIGIO, signal.SIG_IGN)  # somebody wants the file: let them wait
+        leased, out = os.open(word[1], os.O_RDONLY), ""
+        for kind in (fcntl.F_RDLCK, fcntl.F_WRLCK):
+            try:
+                fcntl.fcntl(leased, fcntl.F_SETLEASE, kind)
+                out += "held "
+            except OSError as e:
+                out += "%d " % e.errno
+        out = out.strip()
     elif word[0] == "hold":
         held = socket.create_connection(("127.0.0.1", 3128), 20)
         held.sendall(b"CONNECT %s:80 HTTP/1.1\r\n\r\n" % word[1].encode())
@@ -412,6 +424,36 @@ class Reload(WorldCase):
         self.put({"allowedDomains": ["good.example"], "allowListFiles": [outside]})
         self.becomes("200", "evil")
         self.assertEqual(self.asked("good", "other"), "200 403")
+
+    def test_no_lease_holds_a_revocation_up(self):
+        """Whoever owns a file can lease it, to read is enough; then who opens it waits, or fails."""
+        path = self.list_in_workspace("www.example\n")
+        self.start({"allowedDomains": ["good.example", "other.example"]}, "--allow-list", path)
+        os.chown(self.path, self.w.uid, self.w.uid)
+        self.assertEqual(self.asked("good", "other", "www"), "200 200 200")
+        refused = "%d %d" % (errno.EAGAIN, errno.EAGAIN)
+        self.assertEqual([self.ask("lease " + x) for x in (self.path, path)], [refused, refused])
+        self.write_now(self.path, '{"network": {"allowedDomains": ["good.example"]}}')
+        self.becomes("403", "other")
+        self.write_now(path, "\n")
+        self.becomes("403", "www")
+        self.assertEqual(self.asked("good"), "200")
+        bare = self.w.popen(["/usr/bin/python3", "-c", COMMAND], stdin=subprocess.PIPE,  # the twin
+                            stdout=subprocess.PIPE, text=True)
+        self.addCleanup(bare.wait)
+        with bare.stdin, bare.stdout:
+            bare.stdin.write("lease %s\n" % path)
+            bare.stdin.flush()
+            self.assertEqual(bare.stdout.readline().split()[0], "held")
+            self.assertRaises(BlockingIOError, self.write_now, path, "good.example\n")
+        bare.wait()
+        self.write_now(path, "good.example\n")
+
+    def write_now(self, path, text):
+        """As write_in_place(), but never waits for a lease to be given back."""
+        with open(os.open(path, os.O_WRONLY | os.O_NONBLOCK), "w", encoding="utf-8") as f:
+            f.truncate()
+            f.write(text)
 
     def test_hangup_reads_again(self):
         """SIGHUP from a process is for us, not for the command."""
