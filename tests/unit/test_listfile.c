@@ -15,6 +15,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/xalloc.h"
+#include "policy/ruleset.h"
 
 #define LIT(s) s, sizeof(s) - 1
 
@@ -239,6 +240,33 @@ static void test_load_in_blocks(void **state)
 	policy_free(p);
 }
 
+/* What is promised of the largest lists that there are; how long it takes tests/bench says. */
+static void test_load_a_million_entries(void **state)
+{
+	const unsigned entries = 1000000;
+	struct policy *p = policy_new();
+	FILE *f = tmpfile();
+	struct error err;
+	char host[64];
+
+	(void)state;
+	assert_non_null(f);
+	for (unsigned i = 0; i < entries; i++)
+		assert_true(fprintf(f, "ads%06u.tracker%u.example\n", i, i % 1000) > 0);
+	assert_int_equal(fflush(f), 0);
+	rewind(f);
+	assert_int_equal(listfile_read(p, LIST_DENY, fileno(f), "f", &err), 0);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(policy_count(p, LIST_DENY), entries);
+	assert_true(ruleset_memory(policy_ruleset(p, LIST_DENY)) <= 64u << 20);
+	for (unsigned i = 0; i < entries; i += entries - 1) {
+		(void)snprintf(host, sizeof(host), "ads%06u.tracker%u.example", i, i % 1000);
+		assert_int_equal(rule_for(p, host)->line, i + 1);
+	}
+	assert_null(rule_for(p, "ads000001.tracker2.example"));
+	policy_free(p);
+}
+
 static void test_load_refuses_a_line_without_end(void **state)
 {
 	static char block[LISTFILE_BLOCK];
@@ -317,6 +345,7 @@ int main(void)
 		cmocka_unit_test(test_parse_obeys_the_list),
 		cmocka_unit_test(test_load),
 		cmocka_unit_test(test_load_in_blocks),
+		cmocka_unit_test(test_load_a_million_entries),
 		cmocka_unit_test(test_load_refuses_a_line_without_end),
 		cmocka_unit_test(test_load_from_a_pipe),
 		cmocka_unit_test(test_load_unreadable),
