@@ -11,6 +11,7 @@
  *
  *	-c N  at once (1)    -n N  stop after so many    -s SECONDS  stop after that time (1)
  *	-b BYTES  of each body (66)    -T SECONDS  for one operation (30)
+ *	-f ADDR  connect from there, and from the addresses behind it when its ports are used up
  *
  * PROXY is ADDR:PORT or unix:PATH; without it HOST is an address; all of them IPv4. One thread, one epoll set, edge-triggered.
  * Bodies are thrown away by the kernel (MSG_TRUNC), so that the client is not the bound. Prints one
@@ -43,6 +44,7 @@
 #define ERRORS_MAX  1000
 #define EVENTS	    256
 #define TO_END	    UINT64_MAX
+#define FROM_MAX    16	  /* addresses from the one of -f on */
 #define PORT_BLOCKS 27000 /* connections from one source address; TIME_WAIT keeps them a minute */
 
 enum mode { GET, REFUSE, IDLE, FORWARD, INSIDE };
@@ -71,6 +73,7 @@ static struct {
 	bool proxied;
 	unsigned at_once;
 	uint64_t ops_max, bytes;
+	uint32_t from; /* in host order, or 0 */
 	double seconds, patience;
 	char connect[512], get[1024];
 } o = { .at_once = 1, .seconds = 1, .patience = 30, .bytes = 66 };
@@ -131,10 +134,14 @@ static int bind_source(int fd)
 	struct sockaddr_in from = { .sin_family = AF_INET };
 	int one = 1;
 
-	if (block == 0 || o.peer.sa.sa_family != AF_INET ||
-	    (ntohl(o.peer.in.sin_addr.s_addr) >> 24) != 127)
+	if (o.peer.sa.sa_family != AF_INET)
 		return 0;
-	from.sin_addr.s_addr = htonl(0x7f4d0001u + block % 200);
+	if (o.from)
+		from.sin_addr.s_addr = htonl(o.from + block % FROM_MAX);
+	else if (block > 0 && (ntohl(o.peer.in.sin_addr.s_addr) >> 24) == 127)
+		from.sin_addr.s_addr = htonl(0x7f4d0001u + block % 200);
+	else
+		return 0;
 	(void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
 	return bind(fd, (struct sockaddr *)&from, sizeof(from));
 }
@@ -467,7 +474,7 @@ static void usage(void)
 {
 	(void)fputs(
 		"usage: load get|refuse|idle|forward|inside -t HOST:PORT [-p PROXY] [-c N] [-n N] "
-		"[-s SECONDS] [-b BYTES] [-T SECONDS]\n",
+		"[-s SECONDS] [-b BYTES] [-T SECONDS] [-f ADDR]\n",
 		stderr);
 	exit(2);
 }
@@ -497,13 +504,14 @@ static void parse(int argc, char **argv)
 {
 	static const char *const modes[] = { "get", "refuse", "idle", "forward", "inside" };
 	const char *proxy = NULL;
+	struct in_addr from;
 	int c;
 
 	if (argc < 2)
 		usage();
 	while ((size_t)o.mode < ARRAY_SIZE(modes) && strcmp(argv[1], modes[o.mode]) != 0)
 		o.mode++;
-	while ((c = getopt(argc - 1, argv + 1, "t:p:c:n:s:b:T:")) != -1) {
+	while ((c = getopt(argc - 1, argv + 1, "t:p:c:n:s:b:T:f:")) != -1) {
 		switch (c) {
 		case 't':
 			o.target = optarg;
@@ -522,6 +530,11 @@ static void parse(int argc, char **argv)
 			break;
 		case 'b':
 			o.bytes = strtoull(optarg, NULL, 10);
+			break;
+		case 'f':
+			if (inet_pton(AF_INET, optarg, &from) != 1)
+				usage();
+			o.from = ntohl(from.s_addr);
 			break;
 		case 'T':
 			o.patience = strtod(optarg, NULL);

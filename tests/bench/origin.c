@@ -7,24 +7,21 @@
  * Each process has a listener of its own (SO_REUSEPORT) and one edge-triggered epoll set. It ends
  * with its parent.
  */
-#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "tests/bench/server.h"
 
 #define REQUEST_MAX 2048
 #define FILE_SIZE   ((size_t)64 * 1024 * 1024)
@@ -123,47 +120,23 @@ static void accept_all(int listener)
 	}
 }
 
-static int listen_at(char *text)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET };
-	char *colon = strrchr(text, ':');
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
-
-	if (!colon)
-		return -1;
-	a.sin_port = htons((uint16_t)atoi(colon + 1));
-	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
-	*colon = '\0';
-	if (inet_pton(AF_INET, text, &a.sin_addr) != 1 ||
-	    bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 4096) < 0)
-		return -1;
-	*colon = ':';
-	return fd;
-}
-
 int main(int argc, char **argv)
 {
 	int n = argc > 2 ? atoi(argv[2]) : 1;
-	struct rlimit all;
 	int listener;
 
 	if (argc < 2) {
 		(void)fputs("usage: origin ADDR:PORT [PROCESSES]\n", stderr);
 		return 2;
 	}
-	(void)signal(SIGPIPE, SIG_IGN);
-	(void)getrlimit(RLIMIT_NOFILE, &all);
-	all.rlim_cur = all.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &all);
 	file = memfd_create("origin", MFD_CLOEXEC);
 	if (file < 0 || ftruncate(file, (off_t)FILE_SIZE) < 0)
 		return 1;
 	while (--n > 0 && fork() != 0)
 		;
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	server_begin();
 	ep = epoll_create1(EPOLL_CLOEXEC);
-	listener = listen_at(argv[1]);
+	listener = server_listen(argv[1], true);
 	if (listener < 0) {
 		perror(argv[1]);
 		return 1;

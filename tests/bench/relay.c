@@ -1,7 +1,7 @@
 /*
  * relay.c - the smallest CONNECT relays, as the bounds of what a proxy can do
  *
- *	relay epoll|libevent ADDR:PORT
+ *	relay epoll|libevent ADDR:PORT|fd:N
  *
  * Both move bytes by splice(2) through pipes of 1 MiB that a way borrows while something is in it;
  * they differ in who tells of readiness. Nothing else is here: numeric targets, no policy, no
@@ -13,19 +13,16 @@
 #include <event2/event_struct.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "tests/bench/server.h"
 
 #define PIPE_BYTES (1024 * 1024)
 #define POOL	   64
@@ -329,30 +326,16 @@ static void loop_libevent(void)
 
 int main(int argc, char **argv)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET };
-	CLEANUP_FREE char *host = xstrdup(argc > 2 ? argv[2] : "");
-	char *colon = strrchr(host, ':');
-	struct rlimit all;
-	int one = 1;
-
-	if (!colon) {
-		(void)fputs("usage: relay epoll|libevent ADDR:PORT\n", stderr);
+	if (argc < 3) {
+		(void)fputs("usage: relay epoll|libevent ADDR:PORT|fd:N\n", stderr);
 		return 2;
 	}
-	*colon = '\0';
-	a.sin_port = htons((uint16_t)atoi(colon + 1));
-	listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	(void)setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (inet_pton(AF_INET, host, &a.sin_addr) != 1 ||
-	    bind(listener, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(listener, 4096) < 0) {
+	listener = server_listen(argv[2], false);
+	if (listener < 0) {
 		perror(argv[2]);
 		return 1;
 	}
-	(void)signal(SIGPIPE, SIG_IGN);
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	(void)getrlimit(RLIMIT_NOFILE, &all);
-	all.rlim_cur = all.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &all);
+	server_begin();
 	if (strcmp(argv[1], "epoll") == 0)
 		loop_epoll();
 	else
