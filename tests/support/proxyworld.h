@@ -429,6 +429,16 @@ static inline void origin_stop(struct origin *o)
 	free(o);
 }
 
+/* One that the policy allows, by its address and port. */
+static inline struct origin *origin_allowed(struct world *w, void (*serve)(int fd, void *arg),
+					    void *arg)
+{
+	struct origin *o = origin_start(serve, arg);
+
+	world_allow_port(w, "127.0.0.1", o->port);
+	return o;
+}
+
 /* ---- plain socket helpers for both ends; they return false instead of failing the test */
 
 static inline bool send_all(int fd, const void *p, size_t n)

@@ -31,10 +31,9 @@ static void echo(int fd, void *arg)
 static void test_each_way_in_reaches_an_allowed_origin(void **state)
 {
 	struct world *w = *state;
-	struct origin *o = origin_start(echo, NULL);
+	struct origin *o = origin_allowed(w, echo, NULL);
 	char buf[6] = { 0 };
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (int in = 0; in < IN_NUM; in++) {
 		int fd = open_tunnel(w, (enum way_in)in, o->port);
 
@@ -84,12 +83,11 @@ static void test_each_way_in_refuses_an_unlisted_port(void **state)
 {
 	static const int expect[IN_NUM] = { 403, 2, 2, 0x5b, 0x5b };
 	struct world *w = *state;
-	struct origin *allowed = origin_start(echo, NULL);
+	struct origin *allowed = origin_allowed(w, echo, NULL);
 	struct origin *canary = origin_start(echo, NULL);
 	char rest[16];
 	int fd;
 
-	world_allow_port(w, "127.0.0.1", allowed->port);
 	for (int in = 0; in < IN_NUM; in++) {
 		int got = try_tunnel(w, (enum way_in)in, "127.0.0.1", canary->port, &fd);
 
@@ -163,11 +161,10 @@ static void test_refusal_is_whole_and_names_the_remedy(void **state)
 static void test_request_behind_a_refused_connect_is_not_served(void **state)
 {
 	struct world *w = *state;
-	struct origin *o = origin_start(echo, NULL);
+	struct origin *o = origin_allowed(w, echo, NULL);
 	char req[256], reply[4096];
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	(void)snprintf(req, sizeof(req),
 		       "CONNECT example.com:443 HTTP/1.1\r\n\r\n"
 		       "GET http://127.0.0.1:%u/ HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n",
@@ -221,11 +218,10 @@ static void test_early_data_arrives_once(void **state)
 {
 	struct world *w = *state;
 	struct received r = { .lock = PTHREAD_MUTEX_INITIALIZER };
-	struct origin *o = origin_start(collect, &r);
+	struct origin *o = origin_allowed(w, collect, &r);
 	uint8_t req[600];
 	size_t total = 0;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (int in = 0; in < IN_NUM; in++) {
 		size_t n = request_bytes((enum way_in)in, "127.0.0.1", o->port, req);
 		int fd;
@@ -298,11 +294,10 @@ static void test_an_answer_is_judged_by_the_policy_of_then(void **state)
 {
 	char denied[] = "good.example";
 	struct world *w = *state;
-	struct origin *o = origin_start(echo, NULL);
+	struct origin *o = origin_allowed(w, echo, NULL);
 	char reply[2048];
 	int fd;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	fd = ask_for(w, o);
 	world_call(w, deny_and_answer_job, denied);
 	assert_true(recv_rest(fd, reply, sizeof(reply)) > 0);
@@ -317,12 +312,11 @@ static void test_ask_holds_the_connection(void **state)
 {
 	struct world *w = *state;
 	struct received r = { .lock = PTHREAD_MUTEX_INITIALIZER };
-	struct origin *o = origin_start(collect, &r);
+	struct origin *o = origin_allowed(w, collect, &r);
 	enum verdict verdict = VERDICT_ALLOW;
 	char byte;
 	int fd;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	fd = ask_for(w, o);
 	assert_true(send_all(fd, "early", 5));
 	assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
@@ -380,14 +374,13 @@ static void test_early_data_is_bounded_and_whole(void **state)
 {
 	struct world *w = *state;
 	_Atomic uint64_t hash = 0;
-	struct origin *o = origin_start(hash_all, &hash);
+	struct origin *o = origin_allowed(w, hash_all, &hash);
 	struct upload u = { .n = 64u << 20 };
 	enum verdict verdict = VERDICT_ALLOW;
 	uint64_t before;
 	size_t ours = 0;
 	pthread_t t;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	u.fd = ask_for(w, o);
 	assert_int_equal(pthread_create(&t, NULL, upload, &u), 0);
 	do {
@@ -411,12 +404,11 @@ static void test_early_data_of_a_refused_client_is_dropped(void **state)
 {
 	struct world *w = *state;
 	struct received r = { .lock = PTHREAD_MUTEX_INITIALIZER };
-	struct origin *o = origin_start(collect, &r);
+	struct origin *o = origin_allowed(w, collect, &r);
 	enum verdict verdict = VERDICT_DENY;
 	char reply[4096];
 	int fd;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	fd = ask_for(w, o);
 	assert_true(send_pattern(fd, 50000));
 	world_call(w, answer_job, &verdict);
@@ -450,11 +442,10 @@ static void test_head_that_trickles_is_cut_off(void **state)
 static void test_ask_answered_no_is_refused(void **state)
 {
 	struct world *w = *state;
-	struct origin *o = origin_start(echo, NULL);
+	struct origin *o = origin_allowed(w, echo, NULL);
 	enum verdict verdict = VERDICT_DENY;
 	int fd;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	fd = ask_for(w, o);
 	world_call(w, answer_job, &verdict);
 	assert_int_equal(read_answer(fd, IN_CONNECT), 403);
@@ -467,9 +458,8 @@ static void test_ask_answered_no_is_refused(void **state)
 static void test_ask_is_withdrawn_when_the_client_leaves(void **state)
 {
 	struct world *w = *state;
-	struct origin *o = origin_start(echo, NULL);
+	struct origin *o = origin_allowed(w, echo, NULL);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	close(ask_for(w, o));
 	eventually(atomic_load(&w->withdrawn) == 1);
 	close_reset(ask_for(w, o));
@@ -488,11 +478,10 @@ static void free_session_job(struct world *w, void *arg)
 static void test_session_free_resets_what_lives(void **state)
 {
 	struct world *w = *state;
-	struct origin *o = origin_start(echo, NULL);
+	struct origin *o = origin_allowed(w, echo, NULL);
 	int tunnel, asking, half;
 	char byte;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	asking = ask_for(w, o);
 	tunnel = open_tunnel(w, IN_CONNECT, o->port);
 	half = dial_port(w->port);
@@ -523,14 +512,12 @@ static void recheck_job(struct world *w, void *arg)
 static void test_recheck_resets_what_is_refused_now(void **state)
 {
 	struct world *w = *state;
-	struct origin *a = origin_start(echo, NULL);
-	struct origin *b = origin_start(echo, NULL);
+	struct origin *a = origin_allowed(w, echo, NULL);
+	struct origin *b = origin_allowed(w, echo, NULL);
 	char pattern[64], buf[2];
 	struct entry e = { .list = LIST_DENY, .pattern = pattern };
 	int fda, fdb;
 
-	world_allow_port(w, "127.0.0.1", a->port);
-	world_allow_port(w, "127.0.0.1", b->port);
 	fda = open_tunnel(w, IN_CONNECT, a->port);
 	fdb = open_tunnel(w, IN_CONNECT, b->port);
 	(void)snprintf(pattern, sizeof(pattern), "127.0.0.1:%u", a->port);
@@ -549,12 +536,11 @@ static void test_recheck_resets_what_is_refused_now(void **state)
 static void test_reset_storm_leaks_nothing(void **state)
 {
 	struct world *w = *state;
-	struct origin *o = origin_start(echo, NULL);
+	struct origin *o = origin_allowed(w, echo, NULL);
 	uint8_t req[512];
 	size_t n, before;
 	int fd;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	close(open_tunnel(w, IN_CONNECT, o->port));
 	eventually(world_nconns(w) == 0 && atomic_load(&o->busy) == 0);
 	before = count_fds();

@@ -231,6 +231,15 @@ static struct http_origin *http_origin_new(void)
 	return h;
 }
 
+/* The end of one that stands for itself. */
+static void http_origin_stop(struct origin *o)
+{
+	struct http_origin *h = o->arg;
+
+	origin_stop(o);
+	free(h);
+}
+
 static void ask_for(int fd, uint16_t port, const char *method, const char *path, const char *rest)
 {
 	char req[4096];
@@ -262,11 +271,10 @@ static void test_keep_alive_to_two_origins(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h1 = http_origin_new(), *h2 = http_origin_new();
-	struct origin *a = origin_start(serve, h1), *b = origin_start(serve, h2);
+	struct origin *a = origin_allowed(w, serve, h1), *b = origin_start(serve, h2);
 	char head[4096], body[64];
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", a->port);
 	world_allow_port(w, "127.0.0.1", b->port);
 	for (int i = 0; i < 3; i++) {
 		ask_for(fd, a->port, "GET", "/x?q=1", "Proxy-Authorization: secret\r\n");
@@ -316,27 +324,24 @@ static void test_interim_responses_are_bounded(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	assert_int_equal(interims(w, o->port, HTTP_INTERIM_MAX, " 103 "), HTTP_INTERIM_MAX);
 	assert_int_equal(interims(w, o->port, HTTP_INTERIM_MAX, " 200 "), 1);
 	assert_int_equal(interims(w, o->port, HTTP_INTERIM_MAX + 1, " 200 "), 0);
 	assert_int_equal(interims(w, o->port, HTTP_INTERIM_MAX + 1, " 502 "), 1);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 static void test_pipelined_second_request_is_refused(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h), *canary = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h), *canary = origin_start(serve, h);
 	char req[1024], reply[8192];
 	char *second;
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	(void)snprintf(req, sizeof(req),
 		       "GET http://127.0.0.1:%u/1 HTTP/1.1\r\nHost: a\r\n\r\n"
 		       "GET http://127.0.0.1:%u/2 HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -362,12 +367,11 @@ static void test_long_pipeline_is_answered_in_order(void **state)
 	enum { N = 600 };
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *a = origin_start(serve, h), *b = origin_start(serve, h);
+	struct origin *a = origin_allowed(w, serve, h), *b = origin_start(serve, h);
 	char head[4096], body[64], req[N * 80];
 	size_t n = 0;
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", a->port);
 	world_allow_port(w, "127.0.0.1", b->port);
 	for (int i = 0; i < N; i++)
 		n += (size_t)snprintf(req + n, sizeof(req) - n,
@@ -387,12 +391,11 @@ static void test_request_bodies_both_framings(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char head[4096], body[64];
 	int fd = dial_port(w->port);
 	static const char chunked[] = "3;x=y\r\nabc\r\n2\r\nde\r\n0\r\nX-Evil: 1\r\n\r\n";
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	ask_for(fd, o->port, "POST", "/l", "Content-Length: 5\r\n");
 	assert_true(say(fd, "12345"));
 	assert_int_equal(read_response(fd, head, sizeof(head), body, sizeof(body)), 200);
@@ -412,19 +415,17 @@ static void test_request_bodies_both_framings(void **state)
 	}
 	assert_int_equal(atomic_load(&o->accepts), 1);
 	close(fd);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 static void test_expect_continue_is_passed_both_ways(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char head[4096], body[64];
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	ask_for(fd, o->port, "PUT", "/e", "Content-Length: 4\r\nExpect: 100-continue\r\n");
 	assert_true(recv_head(fd, head, sizeof(head)) > 0);
 	assert_ptr_equal(strstr(head, "HTTP/1.1 100"), head);
@@ -432,20 +433,18 @@ static void test_expect_continue_is_passed_both_ways(void **state)
 	assert_int_equal(read_response(fd, head, sizeof(head), body, sizeof(body)), 200);
 	assert_memory_equal(h->body, "body", 4);
 	close(fd);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 static void test_chunked_response_is_framed_anew(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char head[4096], body[256], req[256], reply[4096];
 	size_t n;
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	ask_for(fd, o->port, "GET", "/chunked", "");
 	assert_true(recv_head(fd, head, sizeof(head)) > 0);
 	assert_non_null(strstr(head, "\r\nTransfer-Encoding: chunked\r\n"));
@@ -465,20 +464,18 @@ static void test_chunked_response_is_framed_anew(void **state)
 	assert_true(recv_rest(fd, reply, sizeof(reply)) > 0);
 	assert_non_null(strstr(reply, "\r\n\r\nhello world"));
 	close(fd);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 static void test_body_until_close(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char head[4096], body[256];
 	int fd = dial_port(w->port);
 	size_t n;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	ask_for(fd, o->port, "GET", "/close", "");
 	assert_true(recv_head(fd, head, sizeof(head)) > 0);
 	if (strstr(head, "chunked")) {
@@ -490,8 +487,7 @@ static void test_body_until_close(void **state)
 		assert_string_equal(body, "until the end");
 	}
 	close(fd);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 static void test_response_cut_short_is_a_reset(void **state)
@@ -499,10 +495,9 @@ static void test_response_cut_short_is_a_reset(void **state)
 	static const char *const paths[] = { "/cut-length", "/cut-chunked" };
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char reply[4096];
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		int fd = dial_port(w->port);
 
@@ -511,8 +506,7 @@ static void test_response_cut_short_is_a_reset(void **state)
 		assert_int_equal(errno, ECONNRESET);
 		close(fd);
 	}
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 static void test_response_that_is_none_is_502(void **state)
@@ -520,10 +514,9 @@ static void test_response_that_is_none_is_502(void **state)
 	static const char *const paths[] = { "/malformed", "/mute" };
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char reply[4096];
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		int fd = dial_port(w->port);
 
@@ -532,8 +525,7 @@ static void test_response_that_is_none_is_502(void **state)
 		assert_ptr_equal(strstr(reply, "HTTP/1.1 502 "), reply);
 		close(fd);
 	}
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 /* The server closes an idle connection just when the next request is written: it is sent again. */
@@ -541,19 +533,17 @@ static void test_request_is_repeated_on_a_stale_connection(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char head[4096], body[64];
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (int i = 0; i < 20; i++) {
 		ask_for(fd, o->port, "GET", "/once", "");
 		assert_int_equal(read_response(fd, head, sizeof(head), body, sizeof(body)), 200);
 	}
 	assert_int_equal(atomic_load(&h->requests), 20);
 	close(fd);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 /* What is sent again needs a new connection, and that is judged by the policy of the moment. */
@@ -562,13 +552,12 @@ static void test_a_repetition_is_judged_anew(void **state)
 	for (int denied = 0; denied < 2; denied++) {
 		struct world *w = *state;
 		struct http_origin *h = http_origin_new();
-		struct origin *o = origin_start(serve, h);
+		struct origin *o = origin_allowed(w, serve, h);
 		char head[4096], body[256], pattern[64];
 		struct entry e = { .list = LIST_DENY, .pattern = pattern };
 		int fd = dial_port(w->port);
 
 		(void)snprintf(pattern, sizeof(pattern), "127.0.0.1:%u", o->port);
-		world_allow_port(w, "127.0.0.1", o->port);
 		ask_for(fd, o->port, "GET", "/", "");
 		assert_int_equal(read_response(fd, head, sizeof(head), body, sizeof(body)), 200);
 		ask_for(fd, o->port, "GET", "/drop", "");
@@ -581,8 +570,7 @@ static void test_a_repetition_is_judged_anew(void **state)
 				 denied ? 403 : 502);
 		assert_int_equal(atomic_load(&o->accepts), denied ? 1 : 2);
 		close(fd);
-		origin_stop(o);
-		free(h);
+		http_origin_stop(o);
 	}
 }
 
@@ -590,11 +578,10 @@ static void test_events_are_not_held_back(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char head[4096], body[64];
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	ask_for(fd, o->port, "GET", "/events", "");
 	assert_true(recv_head(fd, head, sizeof(head)) > 0); /* before the first event */
 	for (int i = 1; i <= 3; i++) {
@@ -604,27 +591,24 @@ static void test_events_are_not_held_back(void **state)
 	}
 	assert_true(recv_all(fd, body, 5));
 	close(fd);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 static void test_interim_response_passes_at_once(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char head[4096], body[64];
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	ask_for(fd, o->port, "GET", "/early", "");
 	assert_true(recv_head(fd, head, sizeof(head)) > 0);
 	assert_ptr_equal(strstr(head, "HTTP/1.1 103"), head);
 	atomic_store(&h->go, 1);
 	assert_int_equal(read_response(fd, head, sizeof(head), body, sizeof(body)), 200);
 	close(fd);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 #define WS                                                                           \
@@ -636,11 +620,10 @@ static void test_websocket_becomes_a_tunnel(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char head[4096], body[64] = { 0 }, req[1024];
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	(void)snprintf(req, sizeof(req),
 		       "GET http://127.0.0.1:%u/ws HTTP/1.1\r\nHost: a\r\n" WS "\r\nclient-first|",
 		       o->port);
@@ -654,8 +637,7 @@ static void test_websocket_becomes_a_tunnel(void **state)
 	assert_memory_equal(body, "ping", 4);
 	close(fd);
 	eventually(world_nconns(w) == 0);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 /* no 101, no tunnel; the next request is judged. */
@@ -663,32 +645,29 @@ static void test_refused_websocket_is_no_tunnel(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char head[4096], body[64];
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	ask_for(fd, o->port, "GET", "/plain", WS);
 	assert_int_equal(read_response(fd, head, sizeof(head), body, sizeof(body)), 200);
 	ask_for(fd, 1, "GET", "/", "");
 	assert_true(recv_head(fd, head, sizeof(head)) > 0);
 	assert_ptr_equal(strstr(head, "HTTP/1.1 403"), head);
 	close(fd);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 static void test_long_body_is_whole(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	uint64_t hash = FNV_START, expect = pattern_hash(3000007);
 	char head[4096], body[64];
 	static uint8_t buf[65536];
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (int i = 0; i < 12; i++) {
 		hash = FNV_START;
 		ask_for(fd, o->port, "GET", i < 2 ? "/big" : "/urgent", "");
@@ -706,8 +685,7 @@ static void test_long_body_is_whole(void **state)
 	assert_int_equal(read_response(fd, head, sizeof(head), body, sizeof(body)), 200);
 	assert_int_equal(atomic_load(&o->accepts), 1);
 	close(fd);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 static bool send_chunked_pattern(int fd, uint64_t n)
@@ -735,11 +713,10 @@ static void test_long_uploads_are_whole(void **state)
 	enum { N = 5000011 };
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char head[4096], body[64], expect[64], length[64];
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	(void)snprintf(expect, sizeof(expect), "%d %llx", N, (unsigned long long)pattern_hash(N));
 	(void)snprintf(length, sizeof(length), "Content-Length: %d\r\n", N);
 	for (int chunked = 0; chunked < 2; chunked++) {
@@ -751,8 +728,7 @@ static void test_long_uploads_are_whole(void **state)
 	}
 	assert_int_equal(atomic_load(&o->accepts), 1);
 	close(fd);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 /* The server answers before the body has come and closes: the answer arrives. */
@@ -760,10 +736,9 @@ static void test_answer_in_the_middle_of_an_upload_arrives(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char head[4096], body[64];
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (int i = 0; i < 10; i++) {
 		int fd = dial_port(w->port);
 
@@ -774,8 +749,7 @@ static void test_answer_in_the_middle_of_an_upload_arrives(void **state)
 		close(fd);
 	}
 	eventually(world_nconns(w) == 0);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 static void held_job(struct world *w, void *arg)
@@ -790,11 +764,10 @@ static void test_reader_that_stops_holds_the_server_back(void **state)
 	size_t ours = 0;
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char head[4096];
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	ask_for(fd, o->port, "GET", "/endless", "");
 	assert_true(recv_head(fd, head, sizeof(head)) > 0);
 	for (int before = -1; before != atomic_load(&h->go);) {
@@ -807,27 +780,24 @@ static void test_reader_that_stops_holds_the_server_back(void **state)
 	assert_in_range(ours, 1, FORWARD_BUFFER_MAX);
 	close_reset(fd);
 	eventually(world_nconns(w) == 0);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 static void test_head_has_no_body(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char head[4096], body[64];
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	ask_for(fd, o->port, "HEAD", "/", "");
 	assert_true(recv_head(fd, head, sizeof(head)) > 0);
 	assert_non_null(strstr(head, "\r\nContent-Length: 12345\r\n"));
 	ask_for(fd, o->port, "GET", "/", "");
 	assert_int_equal(read_response(fd, head, sizeof(head), body, sizeof(body)), 200);
 	close(fd);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 /* Q-060 for plain HTTP: shutdown(WR) behind the request. */
@@ -835,18 +805,16 @@ static void test_half_closed_client_gets_its_answer(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char reply[4096];
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	ask_for(fd, o->port, "GET", "/", "");
 	assert_int_equal(shutdown(fd, SHUT_WR), 0);
 	assert_true(recv_rest(fd, reply, sizeof(reply)) > 0);
 	assert_non_null(strstr(reply, "\r\n\r\nok"));
 	close(fd);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 /* Whoever waits for a head and its body is not woken twice: both come in one piece. */
@@ -854,10 +822,9 @@ static void test_small_answer_comes_in_one_piece(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (int i = 0; i < 50; i++) {
 		char reply[4096];
 		ssize_t n;
@@ -870,8 +837,7 @@ static void test_small_answer_comes_in_one_piece(void **state)
 	}
 	assert_int_equal(atomic_load(&o->accepts), 1);
 	close(fd);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 /* What may not be sent twice is not sent on a connection that was reset behind its last answer. */
@@ -879,11 +845,10 @@ static void test_upload_behind_a_reset_goes_elsewhere(void **state)
 {
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 	char head[4096], body[64];
 	int fd = dial_port(w->port);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (int i = 0; i < 20; i++) {
 		ask_for(fd, o->port, "GET", "/reset", "");
 		assert_int_equal(read_response(fd, head, sizeof(head), body, sizeof(body)), 200);
@@ -899,8 +864,7 @@ static void test_upload_behind_a_reset_goes_elsewhere(void **state)
 	}
 	assert_int_equal(atomic_load(&h->requests), 40);
 	close(fd);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 /* A reset must be noticed although the server says nothing, however early it comes. */
@@ -909,9 +873,8 @@ static void test_reset_behind_a_request_is_noticed(void **state)
 	const struct linger rst = { .l_onoff = 1, .l_linger = 0 };
 	struct world *w = *state;
 	struct http_origin *h = http_origin_new();
-	struct origin *o = origin_start(serve, h);
+	struct origin *o = origin_allowed(w, serve, h);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (int i = 1; i <= 20; i++) {
 		int fd = dial_port(w->port);
 
@@ -923,8 +886,7 @@ static void test_reset_behind_a_request_is_noticed(void **state)
 		eventually(world_count(w, PROXY_EVENT_CLOSE, CODE_OK) == (size_t)i);
 	}
 	atomic_store(&h->go, 1);
-	origin_stop(o);
-	free(h);
+	http_origin_stop(o);
 }
 
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

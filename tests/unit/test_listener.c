@@ -60,14 +60,13 @@ static double loop_cpu(struct world *w)
 static void test_accept_waits_without_spinning_and_recovers(void **state)
 {
 	struct world *w = *state;
-	struct origin *o = origin_start(echo, NULL);
+	struct origin *o = origin_allowed(w, echo, NULL);
 	uint8_t req[512];
 	size_t n = request_bytes(IN_CONNECT, "127.0.0.1", o->port, req);
 	struct rlimit old;
 	double cpu;
 	int fd;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	old = no_more_descriptors();
 	{
@@ -261,13 +260,12 @@ static void test_burst_of_connections_is_served(void **state)
 {
 	enum { N = 300 };
 	struct world *w = *state;
-	struct origin *o = origin_start(echo, NULL);
+	struct origin *o = origin_allowed(w, echo, NULL);
 	uint8_t req[512];
 	size_t n = request_bytes(IN_CONNECT, "127.0.0.1", o->port, req);
 	int fd[N];
 	char byte;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (int i = 0; i < N; i++) {
 		fd[i] = dial_port(w->port);
 		assert_true(send_all(fd[i], req, n));

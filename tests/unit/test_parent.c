@@ -289,11 +289,10 @@ static void test_loopback_is_direct(void **state)
 {
 	struct world *w = *state;
 	struct recorder direct = { .lock = PTHREAD_MUTEX_INITIALIZER };
-	struct origin *o = origin_start(serve_parent, &direct);
+	struct origin *o = origin_allowed(w, serve_parent, &direct);
 	char buf[16];
 	int fd;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	fd = open_tunnel(w, IN_CONNECT, o->port);
 	assert_true(send_all(fd, "CONNECT x:1 HTTP/1.1\r\n\r\n", 24) && recv_all(fd, buf, 9));
 	close(fd);

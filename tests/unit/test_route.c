@@ -103,10 +103,9 @@ static void test_peer_is_judged_again(void **state)
 	static const int refused[IN_NUM] = { 403, 2, 2, 0x5b, 0x5b };
 	struct world *w = *state;
 	struct seen seen = { 0 };
-	struct origin *o = origin_start(count, &seen);
+	struct origin *o = origin_allowed(w, count, &seen);
 	int asked = 0;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (size_t i = 0; i < ARRAY_SIZE(row); i++) {
 		atomic_store(&peer_lie, row[i].addr);
 		for (enum way_in in = 0; in < IN_NUM; in++) {
@@ -133,9 +132,8 @@ static void test_connection_to_itself_is_refused(void **state)
 {
 	struct world *w = *state;
 	struct seen seen = { 0 };
-	struct origin *o = origin_start(count, &seen);
+	struct origin *o = origin_allowed(w, count, &seen);
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	world_allow(w, "good.example");
 	world_allow(w, "*");
 	/* the name leads to 127.0.0.1, which is listed; the kernel says it is a public address */

@@ -186,10 +186,9 @@ static void test_tail_arrives_when_the_server_closes_at_once(void **state)
 	static const enum way_in ways[] = { IN_CONNECT, IN_SOCKS5_V4 };
 	struct world *w = *state;
 	uint64_t size = TAIL_SIZE, expect = pattern_hash(TAIL_SIZE), hash;
-	struct origin *o = origin_start(serve_and_close, &size);
+	struct origin *o = origin_allowed(w, serve_and_close, &size);
 	bool clean;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (int i = 0; i < 100; i++) {
 		int fd = open_tunnel(w, ways[i % 2], o->port);
 
@@ -240,10 +239,9 @@ static void test_urgent_data_ends_nothing(void **state)
 
 	for (int i = 0; i < 24; i++) {
 		struct marked m = { .waits = i % 2 };
-		struct origin *o = origin_start(serve_marked, &m);
+		struct origin *o = origin_allowed(w, serve_marked, &m);
 		int fd;
 
-		world_allow_port(w, "127.0.0.1", o->port);
 		fd = i < 4 ? dial_port(o->port) : open_tunnel(w, IN_CONNECT, o->port);
 		assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on)), 0);
 		assert_true(send_all(fd, "x", 1));
@@ -286,10 +284,9 @@ static void test_tail_arrives_although_the_client_still_sends(void **state)
 {
 	struct world *w = *state;
 	uint64_t size = 400000, expect = pattern_hash(400000), hash;
-	struct origin *o = origin_start(serve_wait_and_close, &size);
+	struct origin *o = origin_allowed(w, serve_wait_and_close, &size);
 	bool clean;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (int i = 0; i < 20; i++) {
 		int fd = open_tunnel(w, IN_CONNECT, o->port);
 
@@ -321,10 +318,9 @@ static void test_reset_of_the_server_is_a_reset_for_the_client(void **state)
 {
 	struct world *w = *state;
 	uint64_t size = 300000, hash;
-	struct origin *o = origin_start(serve_and_reset, &size);
+	struct origin *o = origin_allowed(w, serve_and_reset, &size);
 	bool clean;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (int in = 0; in < IN_NUM; in++) {
 		int fd = open_tunnel(w, (enum way_in)in, o->port);
 
@@ -359,10 +355,9 @@ static void test_reset_of_the_client_is_a_reset_for_the_server(void **state)
 {
 	struct world *w = *state;
 	struct seen seen = { 0 };
-	struct origin *o = origin_start(read_to_the_end, &seen);
+	struct origin *o = origin_allowed(w, read_to_the_end, &seen);
 	int fd;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	fd = open_tunnel(w, IN_CONNECT, o->port);
 	assert_true(send_pattern(fd, 500000));
 	eventually(atomic_load(&seen.bytes) == 0 && world_nconns(w) == 1);
@@ -426,11 +421,10 @@ static void test_reset_is_noticed_before_a_server_that_takes_nothing(void **stat
 	w = world_start_with(&l);
 	for (size_t i = 0; i < 2; i++) {
 		atomic_bool end = false;
-		struct origin *o = origin_start(serve_nothing, &end);
+		struct origin *o = origin_allowed(w, serve_nothing, &end);
 		char text[256];
 		int fd[2];
 
-		world_allow_port(w, "127.0.0.1", o->port);
 		(void)snprintf(text, sizeof(text), "%s127.0.0.1:%u%s HTTP/1.1\r\nHost: x\r\n%s\r\n",
 			       i ? "PUT http://" : "CONNECT ", o->port, i ? "/" : "",
 			       i ? "Content-Length: 9999999999\r\n" : "");
@@ -457,10 +451,9 @@ static void test_reset_after_half_close_is_passed_on(void **state)
 {
 	struct world *w = *state;
 	struct seen seen = { 0 };
-	struct origin *o = origin_start(read_then_hold, &seen);
+	struct origin *o = origin_allowed(w, read_then_hold, &seen);
 	int fd;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	fd = open_tunnel(w, IN_CONNECT, o->port);
 	assert_int_equal(shutdown(fd, SHUT_WR), 0);
 	eventually(atomic_load(&seen.ends) == 1);
@@ -490,12 +483,11 @@ static void count_then_answer(int fd, void *arg)
 static void test_answer_after_the_clients_half_close(void **state)
 {
 	struct world *w = *state;
-	struct origin *o = origin_start(count_then_answer, NULL);
+	struct origin *o = origin_allowed(w, count_then_answer, NULL);
 	char text[8];
 	uint64_t hash;
 	bool clean;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (int in = 0; in < IN_NUM; in++) {
 		int fd = open_tunnel(w, (enum way_in)in, o->port);
 
@@ -525,12 +517,11 @@ static void test_bytes_flow_up_after_the_servers_half_close(void **state)
 {
 	struct world *w = *state;
 	struct seen seen = { 0 };
-	struct origin *o = origin_start(shut_then_read, &seen);
+	struct origin *o = origin_allowed(w, shut_then_read, &seen);
 	uint64_t hash;
 	bool clean;
 	int fd;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	fd = open_tunnel(w, IN_CONNECT, o->port);
 	assert_int_equal(drain(fd, &hash, &clean), 5);
 	assert_true(clean);
@@ -546,11 +537,10 @@ static void test_end_that_cannot_be_passed_on_is_a_reset(void **state)
 {
 	struct world *w = *state;
 	struct seen seen = { 0 };
-	struct origin *o = origin_start(read_to_the_end, &seen);
+	struct origin *o = origin_allowed(w, read_to_the_end, &seen);
 	uint64_t hash;
 	bool clean;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	for (int fails = 0; fails < 2; fails++) {
 		int fd = open_tunnel(w, IN_CONNECT, o->port);
 
@@ -582,12 +572,11 @@ static void test_reader_that_stops_holds_the_server_back(void **state)
 {
 	struct world *w = *state;
 	_Atomic uint64_t sent = 0;
-	struct origin *o = origin_start(send_endlessly, &sent);
+	struct origin *o = origin_allowed(w, send_endlessly, &sent);
 	uint64_t before;
 	char byte;
 	int fd;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	fd = open_tunnel(w, IN_CONNECT, o->port);
 	do {
 		before = atomic_load(&sent);
@@ -630,13 +619,12 @@ static void *uploader(void *arg)
 static void test_both_directions_at_once(void **state)
 {
 	struct world *w = *state;
-	struct origin *o = origin_start(echo, NULL);
+	struct origin *o = origin_allowed(w, echo, NULL);
 	struct upload u = { .n = 8u << 20 };
 	pthread_t t;
 	uint64_t hash;
 	bool clean;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	u.fd = open_tunnel(w, IN_CONNECT, o->port);
 	assert_int_equal(pthread_create(&t, NULL, uploader, &u), 0);
 	assert_int_equal(drain(u.fd, &hash, &clean), u.n);
@@ -655,12 +643,11 @@ static void test_idle_tunnels_own_two_descriptors(void **state)
 {
 	enum { N = 200 };
 	struct world *w = *state;
-	struct origin *o = origin_start(echo, NULL);
+	struct origin *o = origin_allowed(w, echo, NULL);
 	int fd[N];
 	size_t before;
 	char byte;
 
-	world_allow_port(w, "127.0.0.1", o->port);
 	close(open_tunnel(w, IN_CONNECT, o->port));
 	eventually(world_nconns(w) == 0 && atomic_load(&o->busy) == 0);
 	before = count_fds();
