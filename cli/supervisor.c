@@ -153,6 +153,29 @@ static void timer_cb(evutil_socket_t fd, short what, void *arg)
 	(void)event_add(&s->timer, &grace);
 }
 
+/*
+ * A command that reads the terminal itself would go on with it while our shell has it, and take what is
+ * typed there. So all of it stops, whatever it thinks of SIGTSTP, and comes back in the foreground only.
+ */
+static void stop(struct supervisor *s)
+{
+	bool freeze = terminal_shared();
+
+	if (freeze)
+		launcher_freeze(s->cfg->launcher);
+	else
+		launcher_signal(s->cfg->launcher, SIGTSTP);
+	asking_pause(s->cfg->asking);
+	terminal_pause();
+	do
+		(void)raise(SIGSTOP); /* our shell waits for us to stop, too */
+	while (freeze && !terminal_foreground());
+	terminal_resume();
+	asking_resume(s->cfg->asking);
+	if (freeze)
+		launcher_thaw(s->cfg->launcher);
+}
+
 static void signal_cb(evutil_socket_t sig, short what, void *arg)
 {
 	struct supervisor *s = arg;
@@ -161,14 +184,10 @@ static void signal_cb(evutil_socket_t sig, short what, void *arg)
 	/* A terminal of the command's own tells it by itself, and not before it has the new size. */
 	if (sig == SIGWINCH && terminal_active())
 		return;
-	launcher_signal(s->cfg->launcher, (int)sig);
-	if (sig != SIGTSTP)
-		return;
-	asking_pause(s->cfg->asking);
-	terminal_pause();
-	(void)raise(SIGSTOP); /* our shell waits for us to stop, too */
-	terminal_resume();
-	asking_resume(s->cfg->asking);
+	if (sig == SIGTSTP)
+		stop(s);
+	else
+		launcher_signal(s->cfg->launcher, (int)sig);
 }
 
 /*

@@ -10,11 +10,13 @@
 static struct pty pty;
 static bool active;
 static pid_t keeper; /* of a terminal that is not relayed */
+static bool held;    /* standard input is a terminal, which is not relayed */
 static bool shared;  /* standard error is a terminal, too: the one that is relayed */
 
 int terminal_start(const struct pty **out, struct error *err)
 {
 	*out = NULL;
+	held = !pty_wanted() && isatty(STDIN_FILENO);
 	if (!pty_wanted())
 		return 0;
 	if (pty_start(&pty, err) < 0)
@@ -44,6 +46,18 @@ int terminal_keep(int pidfd, struct error *err)
 bool terminal_active(void)
 {
 	return active;
+}
+
+bool terminal_shared(void)
+{
+	return held;
+}
+
+bool terminal_foreground(void)
+{
+	pid_t group = tcgetpgrp(STDIN_FILENO);
+
+	return group < 0 || group == getpgrp();
 }
 
 void terminal_pause(void)

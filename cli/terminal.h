@@ -35,6 +35,16 @@ int terminal_keep(int pidfd, struct error *err);
 /** terminal_active() - whether the command has a terminal of its own. */
 bool terminal_active(void);
 
+/**
+ * terminal_shared() - whether the command reads the caller's terminal itself
+ *
+ * Not being of its session, it is not held back from that when somebody else is in the foreground.
+ */
+bool terminal_shared(void);
+
+/** terminal_foreground() - whether we are in the foreground of standard input, or nobody can tell. */
+bool terminal_foreground(void);
+
 /** terminal_pause() - the user's terminal as it was, for a question; nothing is relayed. */
 void terminal_pause(void);
 

@@ -263,6 +263,8 @@ static void obey(const struct init *in, pid_t command, unsigned char byte)
 		pass_socket(in, AF_INET);
 	else if (byte == INIT_SOCKET6)
 		pass_socket(in, AF_INET6);
+	else if (byte == INIT_FREEZE || byte == INIT_THAW)
+		(void)kill(-1, byte == INIT_FREEZE ? SIGSTOP : SIGCONT); /* not this process */
 	else
 		pass_on(command, byte);
 }

@@ -12,16 +12,18 @@
 #include "launcher/proof.h"
 #include "launcher/files/protect.h"
 
-/* Messages of one byte on @sock: a signal to pass on, or a socket to make and to pass out. */
+/* Messages of one byte on @sock: a signal to pass on, a socket to make and to pass out, or these. */
 #define INIT_SOCKET4 0xf4
 #define INIT_SOCKET6 0xf6
+#define INIT_FREEZE  0xf7 /* all of the command's processes, whatever they do about it */
+#define INIT_THAW    0xf8
 
 /**
  * struct init - what pid 1 starts with
  * @plan: the caller's plan
  * @uid, @gid: effective ids outside
  * @sock: SOCK_SEQPACKET to the supervisor: listeners go out, signal numbers and
- *        INIT_SOCKET messages come in; its end is the end of the run
+ *        INIT_ messages come in; its end is the end of the run
  * @status: write end of the status pipe: a struct init_report, or just EOF once the command runs
  * @release: a socket; the command goes when one byte comes, never at its end
  * @protect: what is locked in writable roots

@@ -26,14 +26,17 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -47,6 +50,8 @@
 #include "launcher/files/protect.h"
 #include "launcher/userns.h"
 #include "netns/bridge.h"
+
+#define FREEZE_MS 1000 /* that pid 1 may take to stop the command */
 
 /**
  * struct launcher - one run; owns its descriptors and the child
@@ -300,12 +305,35 @@ int launcher_wait(struct launcher *l)
 	return l->exit_status;
 }
 
+static void tell(struct launcher *l, unsigned char byte)
+{
+	(void)send(l->sock, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 void launcher_signal(struct launcher *l, int sig)
 {
-	unsigned char byte = (unsigned char)sig;
-
 	assert(sig > 0 && sig < NSIG);
-	(void)send(l->sock, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	tell(l, (unsigned char)sig);
+}
+
+/*
+ * Pid 1 takes one message after the other: when it has taken the second, it has obeyed the first. A
+ * socket counts what its peer has not taken yet (unix(7), SIOCOUTQ).
+ */
+void launcher_freeze(struct launcher *l)
+{
+	const struct timespec pause = { .tv_nsec = 1000 * 1000 };
+	int left;
+
+	tell(l, INIT_FREEZE);
+	tell(l, INIT_FREEZE);
+	for (int i = 0; i < FREEZE_MS && ioctl(l->sock, SIOCOUTQ, &left) == 0 && left > 0; i++)
+		(void)nanosleep(&pause, NULL);
+}
+
+void launcher_thaw(struct launcher *l)
+{
+	tell(l, INIT_THAW);
 }
 
 bool launcher_ask_socket(struct launcher *l, int family)

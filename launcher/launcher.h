@@ -177,6 +177,12 @@ const char *const *launcher_left(const struct launcher *l, size_t *n);
 /** launcher_signal() - pass a signal on to the command (its process group), by way of pid 1. */
 void launcher_signal(struct launcher *l, int sig);
 
+/** launcher_freeze() - stop all of the command's processes, by the signal that none can ignore; waits. */
+void launcher_freeze(struct launcher *l);
+
+/** launcher_thaw() - let them go on. */
+void launcher_thaw(struct launcher *l);
+
 /**
  * launcher_ask_socket() - have pid 1 make a TCP socket inside and pass it out
  * @family: AF_INET or AF_INET6

@@ -326,6 +326,70 @@ if len(sys.argv) > 1:
             time.sleep(0.01)
         self.assertEqual(self.looks(t), before)
 
+    READER = "trap '' TSTP; setsid sh -c 'touch ready; while read x; do echo got $x >> taken; done'"
+
+    def wait_for(self, name, text):
+        deadline = time.monotonic() + LIMIT
+        while time.monotonic() < deadline:
+            if os.path.exists(self.work + "/" + name):
+                with open(self.work + "/" + name, encoding="ascii") as f:
+                    if text in f.read():
+                        return
+            time.sleep(0.01)
+        self.fail("no %r in %s" % (text, name))
+
+    def states(self):
+        """Of the processes that are in the working directory, but for the shell outside and ours."""
+        found = set()
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/stat" % pid, encoding="ascii") as f:
+                    name, rest = f.read().rsplit(")", 1)
+                if os.readlink("/proc/%s/cwd" % pid) == self.work and name.endswith("(sh"):
+                    found.add(rest.split()[0])
+            except OSError:
+                pass
+        return found
+
+    def wait_for_state(self, state):
+        deadline = time.monotonic() + LIMIT
+        while self.states() != {state} and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual(self.states(), {state})
+
+    def type_to_the_shell(self, t):
+        """Of the two who read, the kernel takes turns."""
+        for i in range(6):
+            t.type(b"echo sec''ret%d\n" % i)
+            t.read_until(b"secret%d\r\n" % i)
+
+    def test_what_is_typed_after_a_stop_is_the_shells(self):
+        """P7: without a relay, from a process that ignores the signal and has left its session"""
+        t = Terminal(["bash", "--norc", "--noprofile", "--noediting", "-i"], self.work)
+        self.addCleanup(t.close)
+        with open(self.work + "/reader", "w", encoding="ascii") as f:
+            f.write(self.READER)
+        t.type(b"PS1='ready''> '; %s run --no-config --ask never -- sh reader > out\n" % SBX_NET.encode())
+        self.wait_for("ready", "")
+        t.type(b"one\n")
+        self.wait_for("taken", "got one\n")  # in the foreground it is the command's
+        t.type(b"\x1a")
+        t.read_until(b"Stopped")
+        self.wait_for_state("T")
+        self.type_to_the_shell(t)
+        t.type(b"bg; echo do''ne\n")  # as of a program that reads the terminal in the background
+        t.read_until(b"done\r\n")
+        self.type_to_the_shell(t)
+        t.type(b"fg\n")
+        t.read_until(b"reader > out")
+        self.wait_for_state("S")
+        t.type(b"two\n")
+        self.wait_for("taken", "got two\n")
+        t.type(b"\x04")
+        t.read_until(b"ready> ")
+        with open(self.work + "/taken", encoding="ascii") as f:
+            self.assertEqual(f.read(), "got one\ngot two\n")
+
     def test_redirected_output_stays_redirected(self):
         with open(self.work + "/out", "wb") as out:
             p = subprocess.run([SBX_NET, "run", "--no-config", "--", "sh", "-c",
