@@ -18,15 +18,18 @@
  * each second ends such a wait, and with it the listeners of that session: it can slow the others
  * for a moment, never stop them.
  *
- * A descriptor that is sent may be a connection whose close(2) waits for its peer (SO_LINGER). Ours
- * are closed by fd_close_foreign(), and only while a session's listeners are due may any be sent:
- * what nobody takes the kernel closes for us. Before Linux 6.16 it takes them at all times; then the
- * alarm, on from the start, is what ends the wait.
+ * A descriptor that is sent may be a connection whose close(2) waits for its peer (SO_LINGER), or a file
+ * whose close(2) waits for ever. So a session's listeners come by way of a process that takes them
+ * (usher.h), and only while they are due may any be sent: what nobody takes the kernel closes for us.
+ * Before Linux 6.16 it takes them at all times; then the alarm, on from the start, ends the wait of a
+ * connection, and a file's it does not make us wait for. A client is remembered, and its session's place
+ * taken, until that process is gone.
  *
  *	LINE --- attach ---> LISTENERS --- the end mark ---> ATTACHED
- *	 ^  \                                                   |
- *	 |   reload, stats: one answer each                     v any byte, or the end
- *	 +----+                                               closed, and with it the session
+ *	 ^  \                     |                              |
+ *	 |   reload, stats:       v out of time                  v any byte, or the end
+ *	 |   one answer each    closed, and with it the session, <+
+ *	 +----+                 perhaps LEAVING until the usher's process is gone
  */
 #include "cli/serve/attach.h"
 
@@ -52,6 +55,7 @@
 #include "cli/serve/attach_message.h"
 #include "cli/serve/budget.h"
 #include "cli/serve/peer.h"
+#include "cli/serve/usher.h"
 #include "cli/ask/whose.h"
 #include "cli/gate.h"
 #include "cli/privsock.h"
@@ -69,7 +73,7 @@
 #define RELOAD_PAUSE_MAX 5000 /* less than ATTACH_TIMEOUT_S, in ms */
 #define RELOAD_PART	 4
 
-enum state { LINE, LISTENERS, ATTACHED };
+enum state { LINE, LISTENERS, ATTACHED, LEAVING };
 
 /**
  * struct client - one control connection
@@ -77,6 +81,8 @@ enum state { LINE, LISTENERS, ATTACHED };
  * @request: what those point into
  * @again: it has more to say, at the next turn of the loop
  * @waiting: for the next reload, with @request
+ * @from: where its listeners come from, until that process is gone; or -1
+ * @placed: a session's place is taken
  * @peer: whose it is, with @listeners of a session, and what is counted with them
  * @plan: what the session was asked for
  * @rx: while the listeners come
@@ -88,10 +94,10 @@ struct client {
 	struct attach *a;
 	struct peer *peer;
 	size_t listeners;
-	bool waiting;
-	int fd;
+	bool waiting, placed;
+	int fd, from;
 	enum state state;
-	struct event ev, timer, again;
+	struct event ev, timer, again, came;
 	struct netns_plan plan;
 	struct attach_request request;
 	struct run_options options;
@@ -157,9 +163,8 @@ static void session_end(struct client *c)
 		c->a->nattached--;
 		log_info("session=%u event=end", c->number);
 	}
-	if (c->state != LINE)
-		peer_give_session(&c->a->peers, c->peer, c->listeners);
-	c->state = LINE;
+	c->state = LEAVING;
+	c->waiting = false;
 	gate_free(c->gate);
 	c->gate = NULL;
 	whose_free(c->whose);
@@ -174,6 +179,22 @@ static void session_end(struct client *c)
 	attach_request_clear(&c->request);
 }
 
+/* Nothing of it is left. */
+static void client_forget(struct client *c)
+{
+	if (c->from >= 0) {
+		(void)event_del(&c->came);
+		(void)close(c->from);
+	}
+	if (c->placed)
+		peer_give_session(&c->a->peers, c->peer, c->listeners);
+	TAILQ_REMOVE(&c->a->clients, c, entry);
+	peer_leave(&c->a->peers, c->peer);
+	if (--c->a->nclients == 0 && !c->a->always_watch)
+		watchdog(false);
+	free(c);
+}
+
 static void client_free(struct client *c)
 {
 	session_end(c);
@@ -181,11 +202,10 @@ static void client_free(struct client *c)
 	(void)event_del(&c->timer);
 	(void)event_del(&c->again);
 	(void)close(c->fd);
-	TAILQ_REMOVE(&c->a->clients, c, entry);
-	peer_leave(&c->a->peers, c->peer);
-	if (--c->a->nclients == 0 && !c->a->always_watch)
-		watchdog(false);
-	free(c);
+	if (c->from < 0)
+		client_forget(c);
+	else
+		(void)shutdown(c->from, SHUT_WR);
 }
 
 static void timer_cb(evutil_socket_t fd, short what, void *arg)
@@ -343,7 +363,7 @@ static int take_place(struct client *c, struct error *err)
 	why = peer_take_session(&c->a->peers, c->peer, c->listeners);
 	if (why)
 		return error_set(err, 0, "%s", why);
-	c->state = LISTENERS;
+	c->placed = true;
 	return 0;
 }
 
@@ -379,6 +399,25 @@ static int open_session(struct client *c, struct attach_reply *r, struct error *
 	return copy_ports(r->forwards, FORWARDS_MAX, plan->forwards, plan->nforwards, err);
 }
 
+static void came_cb(evutil_socket_t fd, short what, void *arg);
+
+/* They come when we have answered. */
+static int usher_begin(struct client *c, struct error *err)
+{
+	(void)fd_pass_rights(c->fd, true);
+	c->from = usher_receive(c->a->cfg.usher, c->fd, err);
+	if (c->from < 0)
+		return -1;
+	c->state = LISTENERS;
+	c->rx = xcalloc(1, sizeof(*c->rx));
+	bridge_rx_init(c->rx, netns_most(&c->plan));
+	(void)event_assign(&c->came, c->a->cfg.outside->base, c->from, EV_READ | EV_PERSIST,
+			   came_cb, c);
+	if (event_add(&c->came, NULL) < 0)
+		return error_set(err, 0, "cannot watch for the listeners");
+	return 0;
+}
+
 /* Return: false when the client is to be closed. */
 static bool attach(struct client *c)
 {
@@ -386,14 +425,11 @@ static bool attach(struct client *c)
 	struct error err = { 0 };
 	bool ok = open_session(c, r, &err) == 0;
 
-	if (ok) {
-		(void)fd_pass_rights(c->fd, true); /* they come when we have answered */
+	ok = ok && usher_begin(c, &err) == 0;
+	if (ok)
 		ok = answer_reply(c, r);
-		c->rx = xcalloc(1, sizeof(*c->rx));
-		bridge_rx_init(c->rx, netns_most(&c->plan));
-	} else {
+	else
 		(void)answer_error(c, &err);
-	}
 	free(r);
 	return ok;
 }
@@ -419,7 +455,7 @@ static bool take_listeners(struct client *c)
 {
 	struct error err = { 0 };
 	size_t unsent;
-	int rc = bridge_rx_turn(c->rx, c->fd, &err);
+	int rc = bridge_rx_turn(c->rx, c->from, &err);
 
 	if (rc == 0)
 		return true;
@@ -437,6 +473,7 @@ static bool take_listeners(struct client *c)
 	c->state = ATTACHED;
 	c->a->nattached++;
 	(void)fd_pass_rights(c->fd, false);
+	(void)shutdown(c->from, SHUT_WR);
 	(void)event_del(&c->timer);
 	log_info("session=%u event=attached", c->number);
 	if (!answer_ok(c))
@@ -508,6 +545,14 @@ static enum turn take_line(struct client *c)
 	return n > 0 && obey(c, line, (size_t)n) ? TURN_AGAIN : TURN_CLOSE;
 }
 
+/* Or has ended. */
+static bool has_spoken(const struct client *c)
+{
+	char first;
+
+	return recv(c->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) != -1 || errno != EAGAIN;
+}
+
 /* After whatever else has happened, and the next look at the clock. */
 static void client_soon(struct client *c)
 {
@@ -522,18 +567,42 @@ static void client_cb(evutil_socket_t fd, short what, void *arg)
 	enum turn turn = TURN_CLOSE;
 
 	(void)fd;
-	if (c->waiting)
+	(void)what;
+	if (c->waiting || c->state == LISTENERS)
 		return; /* the end of that looks again */
-	if (c->state == ATTACHED && what == EV_TIMEOUT)
-		return; /* an event has been before */
 	if (c->state == LINE)
 		turn = take_line(c);
-	else if (c->state == LISTENERS)
-		turn = take_listeners(c) ? TURN_WAIT : TURN_CLOSE;
+	else if (c->state == ATTACHED && !has_spoken(c))
+		turn = TURN_WAIT; /* what there was has been taken as its listeners */
 	if (turn == TURN_CLOSE)
 		client_free(c);
 	else if (turn == TURN_AGAIN)
 		client_soon(c);
+}
+
+/* The process that receives has something, or is gone. */
+static void came_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct client *c = arg;
+	ssize_t n;
+	char byte;
+
+	(void)what;
+	if (c->state == LISTENERS) {
+		if (!take_listeners(c))
+			client_free(c);
+		else if (c->state == ATTACHED)
+			client_soon(c); /* its end may have come meanwhile */
+		return;
+	}
+	n = recv(fd, &byte, sizeof(byte), MSG_DONTWAIT);
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+		return;
+	(void)event_del(&c->came);
+	(void)close(c->from);
+	c->from = -1;
+	if (c->state == LEAVING)
+		client_forget(c);
 }
 
 /* ---- reload */
@@ -632,6 +701,7 @@ static void client_new(struct attach *a, int fd)
 
 	c->a = a;
 	c->fd = fd;
+	c->from = -1;
 	c->peer = peer_join(&a->peers, fd);
 	TAILQ_INSERT_TAIL(&a->clients, c, entry);
 	if (a->nclients++ == 0)
@@ -642,13 +712,6 @@ static void client_new(struct attach *a, int fd)
 	(void)event_add(&c->timer, &timeout);
 	if (event_add(&c->ev, NULL) < 0)
 		client_free(c);
-}
-
-static bool has_spoken(const struct client *c)
-{
-	char first;
-
-	return recv(c->fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) != -1 || errno != EAGAIN;
 }
 
 /* Every place is taken: the oldest that has said nothing, or else the oldest, of those without a session. */
@@ -799,11 +862,18 @@ size_t attach_connections(const struct attach *a)
 
 void attach_free(struct attach *a)
 {
+	struct client *c, *next;
+
 	if (!a)
 		return;
 	doors_close(a);
 	(void)event_del(&a->reload);
+	for (c = TAILQ_FIRST(&a->clients); c; c = next) {
+		next = TAILQ_NEXT(c, entry);
+		if (c->state != LEAVING)
+			client_free(c);
+	}
 	while (!TAILQ_EMPTY(&a->clients))
-		client_free(TAILQ_FIRST(&a->clients));
+		client_forget(TAILQ_FIRST(&a->clients));
 	free(a);
 }

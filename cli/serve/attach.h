@@ -15,12 +15,14 @@
 struct attach;
 struct gate;
 struct reload;
+struct usher;
 struct whose;
 
 /**
  * struct attach_config - what the sessions are made of; nothing is owned
  * @options: serve's own; a session's are these and its bounds
  * @cwd: where serve was started
+ * @usher: receives what clients send
  * @whose: who connects, for the audit log; NULL if that is not asked
  * @base: serve's own session (proxy.sock), which is reloaded with the others
  */
@@ -28,6 +30,7 @@ struct attach_config {
 	const struct outside *outside;
 	const struct run_options *options;
 	const char *cwd;
+	struct usher *usher;
 	const struct whose *whose;
 	struct gate *base;
 };

@@ -21,7 +21,8 @@ struct budget budget_of(size_t files)
 	b.sessions = b.clients * SESSIONS_MAX / CLIENTS_MAX;
 	b.listeners = files / LISTENERS_PART;
 	b.pipes = at_most(files / PIPES_PART / 2, PIPES_MAX);
-	b.connections = at_most(files - OWN_DESCRIPTORS - b.clients - b.listeners - 2 * b.pipes,
+	b.connections = at_most(files - OWN_DESCRIPTORS - b.clients - b.sessions - b.listeners -
+					2 * b.pipes,
 				PROXY_CONNECTIONS_MAX * CONNECTION_DESCRIPTORS);
 	return b;
 }

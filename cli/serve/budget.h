@@ -19,7 +19,7 @@
 
 /**
  * struct budget
- * @clients, @sessions: how many there may be; a session is a client
+ * @clients, @sessions: how many there may be; a session is a client, with a descriptor more
  * @listeners: of all sessions, and DNS_CONNECTIONS for each
  * @pipes: of two descriptors
  * @connections: descriptors for connections

@@ -34,6 +34,7 @@
 #include "cli/reload.h"
 #include "cli/serve/attach.h"
 #include "cli/serve/systemd.h"
+#include "cli/serve/usher.h"
 #include "launcher/launcher.h"
 #include "proxy/proxy.h"
 
@@ -50,6 +51,7 @@ struct serve {
 	struct outside outside;
 	struct attach *attach;
 	struct whose *whose;
+	struct usher *usher;
 	struct reload *reload;
 	struct timespec since; /* before the settings were read */
 	struct privsock proxy, control;
@@ -72,6 +74,7 @@ static void serve_clear(struct serve *s)
 	}
 	reload_free(s->reload);
 	attach_free(s->attach);
+	usher_free(s->usher);
 	whose_free(s->whose);
 	gate_free(s->gate);
 	outside_close(&s->outside);
@@ -256,9 +259,13 @@ static int prepare(struct serve *s, struct error *err)
 		if (!s->whose)
 			return -1;
 	}
+	s->usher = usher_start(err);
+	if (!s->usher)
+		return -1;
 	s->attach = attach_new(&(struct attach_config){ .outside = &s->outside,
 							.options = &s->options,
 							.cwd = s->cwd,
+							.usher = s->usher,
 							.whose = s->whose,
 							.base = s->gate });
 	/* Whoever finds the sockets may end us at once; the loop hears of it when it starts. */

@@ -162,6 +162,55 @@ print("sent", flush=True)
 sys.stdin.readline()
 """
 
+# The program of a FUSE file system, which leaves close(2) of its one file waiting; and a client that sends
+# that file instead of a listener, again and again, as long as it may have a session.
+FUSE = HOSTILE + r"""
+import ctypes, signal
+libc = ctypes.CDLL(None, use_errno=True)
+INIT, GETATTR, OPEN, FLUSH = 26, 3, 14, 25
+at = "/tmp/fuse-%d" % os.getpid()
+open(at, "w").close()
+dev = os.open("/dev/fuse", os.O_RDWR)
+options = b"fd=%d,rootmode=100000,user_id=0,group_id=0" % dev
+if libc.mount(b"x", at.encode(), b"fuse", 0, options):
+    sys.exit("mount: errno %d" % ctypes.get_errno())
+def client():
+    file = os.open(at, os.O_RDONLY)
+    refused = 0
+    for _ in range(10):
+        s = socket.socket(socket.AF_UNIX)
+        s.settimeout(20)
+        s.connect(sys.argv[1])
+        s.sendall(b'{"op":"attach","capture":true}\n')
+        answer = json.loads(s.recv(65536))
+        if not answer["ok"]:
+            assert "as many sessions as it may have" in answer["error"], answer
+            refused += 1
+            continue
+        socket.send_fds(s, [frame(PROXY)], [file])
+        s.shutdown(socket.SHUT_WR)
+        peers.append(s)
+    print("sent" if refused == 2 else "refused %d" % refused, flush=True)
+    signal.pause()
+if os.fork() == 0:
+    os.close(dev)
+    client()
+while True:
+    size, op, unique = struct.unpack("=IIQ", os.read(dev, 1 << 20)[:16])
+    error, out = 0, b""
+    if op == INIT:
+        out = struct.pack("=IIIIHHII", 7, 31, 0, 0, 9, 9, 4096, 1).ljust(64, b"\0")
+    elif op == GETATTR:
+        out = struct.pack("=QII6Q10I", 60, 0, 0, 1, *[0] * 5, 0, 0, 0, 0o100644, 1, *[0] * 5)
+    elif op == OPEN:
+        out = bytes(16)
+    elif op == FLUSH:
+        continue
+    else:
+        error = -38
+    os.write(dev, struct.pack("=IiQ", 16 + len(out), error, unique) + out)
+"""
+
 # A session whose listener has the option, and connections over it that end well.
 INHERIT = HOSTILE + r"""
 s, l = session(sys.argv[1]), socket.create_server(("127.0.0.1", 0), backlog=64)
@@ -211,6 +260,22 @@ sys.stdin.readline()
 """
 
 
+def children(pid):
+    """Processes below one, at any depth."""
+    parents = {}
+    for name in os.listdir("/proc"):
+        with contextlib.suppress(OSError):
+            if name.isdigit():
+                with open("/proc/%s/stat" % name, encoding="utf-8", errors="replace") as f:
+                    parents.setdefault(int(f.read().rsplit(")", 1)[1].split()[1]), []).append(int(name))
+    found, todo = [], [pid]
+    while todo:
+        more = parents.get(todo.pop(), [])
+        found += more
+        todo += more
+    return found
+
+
 class Serve(ServeCase):
     def raw(self, script, sandbox=()):
         done = self.w.run([*sandbox, "/usr/bin/python3", "-c", RAW, self.path(), script], timeout=100)
@@ -218,8 +283,8 @@ class Serve(ServeCase):
         return done.stdout.splitlines()
 
     @contextlib.contextmanager
-    def hostile(self, script, *args):
-        proc = self.w.popen(["/usr/bin/python3", "-c", script, *args], stdin=subprocess.PIPE,
+    def hostile(self, script, *args, before=()):
+        proc = self.w.popen([*before, "/usr/bin/python3", "-c", script, *args], stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE)
         try:
             self.assertEqual(proc.stdout.readline(), b"sent\n")
@@ -809,6 +874,16 @@ except BlockingIOError:
                 with self.hostile(LINGER, self.path(name), how):
                     self.assertTrue(self.stats()["ok"])
                     self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
+
+    def test_files_whose_close_waits(self):
+        """For ever, whatever signal comes: it costs who sent them their sessions, and nobody else."""
+        with self.serve(ALLOW) as server:
+            with self.hostile(FUSE, self.path(), before=["unshare", "-rmn", "--"]):
+                for _ in range(2):
+                    self.assertTrue(self.stats()["ok"])
+                    self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
+            self.assertEqual(self.raw("attach((0,V4,1,0))"), ["True "])
+            wait_for(lambda: len(children(server.pid)) == 1)  # the usher: the rest has ended
 
     def test_listener_whose_connections_wait_at_the_end(self):
         with self.serve(ALLOW):

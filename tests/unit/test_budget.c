@@ -12,7 +12,8 @@
 
 static size_t sum(const struct budget *b)
 {
-	return OWN_DESCRIPTORS + b->clients + b->listeners + 2 * b->pipes + b->connections;
+	return OWN_DESCRIPTORS + b->clients + b->sessions + b->listeners + 2 * b->pipes +
+	       b->connections;
 }
 
 static void test_of_gives_no_more_than_there_is(void **state)
