@@ -60,7 +60,9 @@ class Units(ServeCase):
         units = self.units()
         self.assertEqual(set(units), {"sbx-net.socket", "sbx-net.service", "worker.service"})
         done = self.verify(units.values())
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        # (of units that others have installed it tells, too)
+        said = [x for x in done.stderr.splitlines() if not x.startswith("/lib/systemd/system/")]
+        self.assertEqual((done.returncode, said), (0, []))
         # the twin: it does notice
         with open(units["worker.service"], "a", encoding="utf-8") as f:
             f.write("PrivateNetworg=yes\n")
