@@ -346,6 +346,7 @@ int confine_plan(struct confine *c, const struct run_options *o, struct layers *
 	out->fs = confine_mode(o, layers);
 	warn_of_mode(o, layers);
 	out->allow_unix_sockets = unix_sockets(o, layers);
+	out->allow_ptrace = o->allow_ptrace;
 	if (check_workdir(c, out, o->chdir, err) < 0)
 		return -1;
 	if (add_paths(c, &o->read, layers, SETTINGS_ALLOW_READ, &out->read, err) < 0 ||

@@ -49,6 +49,7 @@ static int show(const struct run_options *o)
 		.proxy_port = NETNS_PROXY_PORT,
 		.capture = !o->no_capture,
 	};
+	CLEANUP_FREE char *left_out = NULL;
 	struct error err;
 	char **env;
 
@@ -62,6 +63,9 @@ static int show(const struct run_options *o)
 		return LAUNCHER_EXIT_SETUP;
 	}
 	print_all(env);
+	left_out = childenv_left_out(environ, env);
+	if (left_out)
+		fprintf(stderr, "sbx-net: not passed: %s; --env NAME passes one\n", left_out);
 	childenv_free(env);
 	return 0;
 }

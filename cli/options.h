@@ -53,6 +53,7 @@ enum option_id {
 	OPT_ENV,
 	OPT_PIN_SHA256,
 	OPT_ALLOW_UNIX_SOCKETS,
+	OPT_ALLOW_PTRACE,
 	OPT_ACCEPT_WEAKER,
 	OPT_TIMEOUT,
 	OPT_LIMIT,
@@ -204,6 +205,7 @@ struct run_options {
 	struct option_strings read, write, exec, deny_read, deny_write;
 	struct option_strings env;
 	bool allow_unix_sockets;
+	bool allow_ptrace;
 	unsigned accept_weaker; /* WEAKER_ bits of launcher/weaker.h */
 	bool pinned;
 	uint8_t pin[32];

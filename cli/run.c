@@ -159,7 +159,7 @@ static int build_env(struct run *r, struct error *err)
 	const struct path_list drop = values(r, &(struct option_strings){ 0 }, SETTINGS_ENV_DROP);
 	const struct path_list write = values(r, &r->options.write, SETTINGS_ALLOW_WRITE);
 	const char **writable = xcalloc(write.n + 2, sizeof(*writable));
-	CLEANUP_FREE char *self = selfpath();
+	CLEANUP_FREE char *self = selfpath(), *left_out = NULL;
 	struct childenv_plan plan = {
 		.parent = environ,
 		.wanted = wanted.v,
@@ -181,7 +181,12 @@ static int build_env(struct run *r, struct error *err)
 	if (confine_mode(&r->options, gate_layers(r->gate)) != FS_OFF)
 		plan.writable = writable;
 	r->env = childenv_build(&plan, err);
-	return r->env ? 0 : -1;
+	if (!r->env)
+		return -1;
+	left_out = childenv_left_out(environ, r->env);
+	if (left_out)
+		log_info("variables that are not passed on: %s; --env NAME passes one", left_out);
+	return 0;
 }
 
 /* Where the command may write, policy files are read again only while they are locked. */
@@ -229,6 +234,7 @@ static int start_launcher(struct run *r, struct error *err)
 	r->startline.fs = plan.fs;
 	r->startline.capture = plan.net.capture;
 	r->startline.unix_sockets = plan.allow_unix_sockets;
+	r->startline.ptrace = plan.allow_ptrace;
 	r->launcher = launcher_start(&plan, r->listeners, &r->nlisteners, err);
 	terminal_started();
 	return r->launcher ? terminal_keep(launcher_pidfd(r->launcher), err) : -1;

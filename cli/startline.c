@@ -89,6 +89,7 @@ void startline_write(struct audit *a, const struct startline *s, const struct la
 	jsonout_str(&j, "fs", fs_name[s->fs]);
 	jsonout_bool(&j, "capture", s->capture);
 	jsonout_bool(&j, "unix_sockets", s->unix_sockets);
+	jsonout_bool(&j, "ptrace", s->ptrace);
 	jsonout_uint(&j, "landlock_abi", (uint64_t)proof->abi);
 	jsonout_array(&j, "weaker");
 	for (size_t i = 0; i < WEAKER_NUM; i++)

@@ -20,7 +20,7 @@ struct policy;
 struct startline {
 	char policy[DIGEST_HEX_SIZE];
 	enum fs_mode fs;
-	bool capture, unix_sockets;
+	bool capture, unix_sockets, ptrace;
 };
 
 /** startline_digest() - the digest of every rule, in order, and of what an unknown host gets. */

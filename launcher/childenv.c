@@ -16,191 +16,13 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
-
-/* Names that pass without being asked for. A final '*' matches the rest. */
-static const char *const allowed[] = {
-	/* who and where */
-	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "HOSTNAME",
-	/* the terminal, and how output should look there */
-	"TERM", "COLORTERM", "COLUMNS", "LINES", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "NO_COLOR",
-	"FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "LS_COLORS",
-	/* language and time */
-	"LANG", "LANGUAGE", "LC_*", "TZ", "SOURCE_DATE_EPOCH",
-	/* what to open text with */
-	"EDITOR", "VISUAL", "PAGER", "LESS",
-	/* that nobody is there to answer: build tools and installers behave otherwise */
-	"CI", "DEBIAN_FRONTEND", "CONTINUOUS_INTEGRATION", "GITHUB_ACTIONS", "GITLAB_CI",
-	/* where a tool chain or a user's files lie, when not in the default place: paths only */
-	"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_DIRS",
-	"XDG_DATA_DIRS", "JAVA_HOME", "GOPATH", "GOROOT", "GOCACHE", "GOMODCACHE", "CARGO_HOME",
-	"RUSTUP_HOME", "NVM_DIR", "NVM_BIN", "PNPM_HOME", "BUN_INSTALL", "DENO_DIR", "VIRTUAL_ENV",
-	"CONDA_PREFIX", "PYENV_ROOT", "RBENV_ROOT", "SDKMAN_DIR", "GRADLE_USER_HOME", "M2_HOME",
-	/* certificates of a company's own CA: without them every TLS connection there fails */
-	"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "GIT_SSL_CAINFO",
-	"NODE_EXTRA_CA_CERTS"
-};
-
-/*
- * Variables that make a loader, a libc, an interpreter, a shell or git run or load something, or
- * that hand over descriptors: only when named exactly.
- */
-static const char *const exact_only[] = {
-	/* the dynamic loader and libc */
-	"LD_*", "DYLD_*", "GLIBC_TUNABLES", "GCONV_PATH", "LOCPATH", "NLSPATH", "MALLOC_*",
-	"HOSTALIASES", "LOCALDOMAIN", "RES_OPTIONS", "RESOLV_*", "GETCONF_DIR", "TZDIR",
-	/* shells */
-	"BASH_ENV", "ENV", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "BASH_*", "PS0", "PS1", "PS2",
-	"PS3", "PS4", "IFS", "CDPATH", "GLOBIGNORE", "ZDOTDIR", "FPATH", "INPUTRC",
-	/* interpreters and virtual machines */
-	"PYTHON*", "NODE_OPTIONS", "NODE_PATH", "NODE_REPL_*", "PERL*", "RUBY*", "GEM_*",
-	"BUNDLE_GEMFILE", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "CLASSPATH",
-	"MAVEN_OPTS", "GRADLE_OPTS", "LUA_*", "PHPRC", "PHP_INI_SCAN_DIR", "R_*", "ERL_*",
-	"DOTNET_STARTUP_HOOKS", "CORECLR_*", "COMPlus_*", "AWKPATH", "AWKLIBPATH", "TCLLIBPATH",
-	"GUILE_*", "SBCL_*", "OCAMLRUNPARAM", "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES",
-	/* programs that run what a variable says */
-	"GIT_*", "LESSOPEN", "LESSCLOSE", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "RUSTC_WRAPPER",
-	"TERMINFO*", "TERMCAP", "GTK_*", "QT_*", "XDG_RUNTIME_DIR",
-	/* sockets and descriptors of the caller's session */
-	"SSH_*", "GPG_*", "DBUS_*", "DISPLAY", "WAYLAND_*", "XAUTHORITY", "NOTIFY_SOCKET",
-	"LISTEN_*", "DOCKER_HOST", "KUBECONFIG", "TMUX*", "STY", "VSCODE_*"
-};
-
-/* A part of a name between underscores that marks a credential. */
-static const char *const secret_part[] = {
-	"KEY",	"KEYS",	 "APIKEY",  "PASS",	 "PW",	"PWD",	  "PASSWD",    "PAT",	"PIN",
-	"AUTH", "OAUTH", "OAUTH2",  "BEARER",	 "JWT", "COOKIE", "COOKIES",   "CRED",	"CREDS",
-	"DSN",	"SALT",	 "SESSION", "SESSIONID", "OTP", "TOTP",	  "SIGNATURE", "LOGIN", "WEBHOOK"
-};
-
-/* The end of a part: TS_AUTHKEY, DBPASS. */
-static const char *const secret_end[] = { "KEY",  "KEYS", "PASS",  "PASSWD", "PWD",
-					  "AUTH", "CRED", "CREDS", "TOKEN",  "OTP" };
-
-/* Anywhere in a name. */
-static const char *const secret_word[] = { "TOKEN",	 "SECRET",	     "PASSWORD",
-					   "PASSWD",	 "PASSPHRASE",	     "CREDENTIAL",
-					   "PRIVATEKEY", "ACCESSKEY",	     "APIKEY",
-					   "NETRC",	 "CONNECTION_STRING" };
-
-/* The start of a value that marks a credential, whatever its name is. */
-static const char *const secret_value[] = { "-----BEGIN",  "ghp_",   "gho_",  "ghs_",  "ghu_",
-					    "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA",
-					    "ASIA",	   "sk-",    "npm_",  "pypi-", "eyJ",
-					    "Bearer ",	   "Basic ", "AIza" };
-
-/* Set by us and by nobody else, in any mixture of cases: Python takes Http_Proxy for the same. */
-static const char *const proxy_names[] = { "HTTP_PROXY",  "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
-					   "SOCKS_PROXY", "FTP_PROXY",	 "WS_PROXY",  "WSS_PROXY",
-					   "RSYNC_PROXY", "SBX_NET" };
+#include "launcher/envnames.h"
 
 /** struct env - the array under construction */
 struct env {
 	char **v;
 	size_t n;
 };
-
-static bool matches(const char *pattern, const char *name, size_t len)
-{
-	size_t n = strlen(pattern);
-
-	if (n > 0 && pattern[n - 1] == '*')
-		return len >= n - 1 && memcmp(pattern, name, n - 1) == 0;
-	return len == n && memcmp(pattern, name, n) == 0;
-}
-
-static bool listed(const char *const *list, size_t n, const char *name, size_t len)
-{
-	for (size_t i = 0; i < n; i++)
-		if (matches(list[i], name, len))
-			return true;
-	return false;
-}
-
-#define LISTED(list, name, len) listed(list, ARRAY_SIZE(list), name, len)
-
-static bool is_ours(const char *name, size_t len)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(proxy_names); i++)
-		if (len == strlen(proxy_names[i]) && strncasecmp(proxy_names[i], name, len) == 0)
-			return true;
-	return false;
-}
-
-static char ascii_upper(char c)
-{
-	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
-}
-
-/* [A-Za-z_][A-Za-z0-9_]*: what is not a name (BASH_FUNC_f%%, say) never passes. */
-static bool is_name(const char *p, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		bool digit = p[i] >= '0' && p[i] <= '9';
-		char c = ascii_upper(p[i]);
-
-		if (!(c >= 'A' && c <= 'Z') && c != '_' && !(digit && i > 0))
-			return false;
-	}
-	return len > 0;
-}
-
-static bool contains_nocase(const char *p, size_t len, const char *word)
-{
-	size_t n = strlen(word);
-
-	for (size_t i = 0; i + n <= len; i++)
-		if (strncasecmp(p + i, word, n) == 0)
-			return true;
-	return false;
-}
-
-static bool is_secret_part(const char *p, size_t len)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(secret_part); i++)
-		if (len == strlen(secret_part[i]) && strncasecmp(p, secret_part[i], len) == 0)
-			return true;
-	for (size_t i = 0; i < ARRAY_SIZE(secret_end); i++) {
-		size_t n = strlen(secret_end[i]);
-
-		if (len > n && strncasecmp(p + len - n, secret_end[i], n) == 0)
-			return true;
-	}
-	return false;
-}
-
-static bool name_looks_secret(const char *name, size_t len)
-{
-	size_t start = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(secret_word); i++)
-		if (contains_nocase(name, len, secret_word[i]))
-			return true;
-	for (size_t i = 0; i <= len; i++) {
-		if (i < len && name[i] != '_')
-			continue;
-		if (is_secret_part(name + start, i - start))
-			return true;
-		start = i + 1;
-	}
-	return false;
-}
-
-/* scheme://user:password@host */
-static bool has_userinfo(const char *value)
-{
-	const char *p = strstr(value, "://");
-	size_t n = p ? strcspn(p + 3, "/?# \t\n") : 0;
-
-	return p && memchr(p + 3, '@', n) != NULL;
-}
-
-static bool value_looks_secret(const char *value)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(secret_value); i++)
-		if (strncmp(value, secret_value[i], strlen(secret_value[i])) == 0)
-			return true;
-	return has_userinfo(value);
-}
 
 static size_t name_length(const char *entry)
 {
@@ -234,8 +56,8 @@ static bool is_exported_function(const char *value)
 
 static bool may_pass_by_pattern(const char *entry, size_t len)
 {
-	return !LISTED(exact_only, entry, len) && !name_looks_secret(entry, len) &&
-	       !value_looks_secret(entry + len + 1);
+	return !envnames_is_exact_only(entry, len) && !envnames_looks_secret(entry, len) &&
+	       !envnames_value_looks_secret(entry + len + 1);
 }
 
 /* Copies from the caller every variable that @pattern names. */
@@ -246,8 +68,8 @@ static void pass(struct env *e, char *const *parent, const char *pattern)
 	for (; *parent; parent++) {
 		size_t len = name_length(*parent);
 
-		if ((*parent)[len] != '=' || !is_name(*parent, len) ||
-		    !matches(pattern, *parent, len) || is_ours(*parent, len) ||
+		if ((*parent)[len] != '=' || !envnames_is_name(*parent, len) ||
+		    !envnames_match(pattern, *parent, len) || envnames_is_ours(*parent, len) ||
 		    is_exported_function(*parent + len + 1))
 			continue;
 		if (exact || may_pass_by_pattern(*parent, len))
@@ -255,7 +77,6 @@ static void pass(struct env *e, char *const *parent, const char *pattern)
 	}
 }
 
-/* Built-in names pass like exact ones, but not with a value that looks like a credential. */
 static bool is_writable(const struct childenv_plan *plan, const char *path)
 {
 	for (size_t i = 0; i < plan->nwritable; i++) {
@@ -283,14 +104,16 @@ static bool is_dead_cache(const struct childenv_plan *plan, const char *entry, s
 	return false;
 }
 
+/* Built-in names pass like exact ones, but not with a value that looks like a credential. */
 static void pass_allowed(struct env *e, const struct childenv_plan *plan)
 {
 	for (char *const *parent = plan->parent; *parent; parent++) {
 		size_t len = name_length(*parent);
 
-		if ((*parent)[len] == '=' && is_name(*parent, len) &&
-		    LISTED(allowed, *parent, len) && !is_exported_function(*parent + len + 1) &&
-		    !name_looks_secret(*parent, len) && !value_looks_secret(*parent + len + 1) &&
+		if ((*parent)[len] == '=' && envnames_is_name(*parent, len) &&
+		    envnames_is_allowed(*parent, len) && !is_exported_function(*parent + len + 1) &&
+		    !envnames_looks_secret(*parent, len) &&
+		    !envnames_value_looks_secret(*parent + len + 1) &&
 		    !is_dead_cache(plan, *parent, len))
 			add(e, xstrdup(*parent));
 	}
@@ -301,7 +124,7 @@ static void pass_all(struct env *e, char *const *parent)
 	for (; *parent; parent++) {
 		size_t len = name_length(*parent);
 
-		if (!is_ours(*parent, len))
+		if (!envnames_is_ours(*parent, len))
 			add(e, xstrdup(*parent));
 	}
 }
@@ -311,12 +134,12 @@ static int check_wanted(const char *wanted, struct error *err)
 	size_t len = name_length(wanted);
 	bool pattern = wanted[len] == '\0' && len > 1 && wanted[len - 1] == '*';
 
-	if (!is_name(wanted, pattern ? len - 1 : len))
+	if (!envnames_is_name(wanted, pattern ? len - 1 : len))
 		return error_set(
 			err, 0,
 			"--env %s: expected NAME, NAME=VALUE or a pattern such as 'CARGO_*'",
 			wanted);
-	if (wanted[len] == '=' && is_ours(wanted, len))
+	if (wanted[len] == '=' && envnames_is_ours(wanted, len))
 		return error_set(err, 0, "--env %.*s: this variable is set by sbx-net itself",
 				 (int)len, wanted);
 	return 0;
@@ -434,13 +257,21 @@ static void add_caches(struct env *e, const struct childenv_plan *plan)
 		lead_cache(e, plan, cache[i].name, cache[i].usual, cache[i].instead);
 }
 
+static bool is_dropped(const struct childenv_plan *plan, const char *name, size_t len)
+{
+	for (size_t i = 0; i < plan->ndrop; i++)
+		if (envnames_match(plan->drop[i], name, len))
+			return true;
+	return false;
+}
+
 /* What the settings keep from the command, after everything else: it wins. */
 static void drop_listed(struct env *e, const struct childenv_plan *plan)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < e->n; i++) {
-		if (listed(plan->drop, plan->ndrop, e->v[i], name_length(e->v[i])))
+		if (is_dropped(plan, e->v[i], name_length(e->v[i])))
 			free(e->v[i]);
 		else
 			e->v[kept++] = e->v[i];
@@ -473,9 +304,49 @@ char **childenv_build(const struct childenv_plan *plan, struct error *err)
 	return e.v;
 }
 
+static size_t count(char *const *env)
+{
+	size_t n = 0;
+
+	while (env[n])
+		n++;
+	return n;
+}
+
 void childenv_free(char **env)
 {
 	for (size_t i = 0; env && env[i]; i++)
 		free(env[i]);
 	free(env);
+}
+
+/* What a shell keeps for itself, and every shell sets anew. */
+static bool is_shells_own(const char *name, size_t len)
+{
+	static const char *const own[] = { "_", "PWD", "OLDPWD", "SHLVL" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		if (envnames_match(own[i], name, len))
+			return true;
+	return false;
+}
+
+char *childenv_left_out(char *const *parent, char **env)
+{
+	const struct env e = { .v = env, .n = count(env) };
+	char *names = NULL;
+
+	for (; *parent; parent++) {
+		size_t len = name_length(*parent);
+
+		if (!envnames_is_name(*parent, len) || envnames_is_ours(*parent, len) ||
+		    is_shells_own(*parent, len) || has(&e, *parent, len))
+			continue;
+		char *more = xasprintf("%s%s%.*s", names ? names : "", names ? " " : "", (int)len,
+				       *parent);
+
+		free(names);
+		names = more;
+	}
+	return names;
 }

@@ -50,6 +50,17 @@ struct childenv_plan {
  */
 char **childenv_build(const struct childenv_plan *plan, struct error *err);
 
+/**
+ * childenv_left_out() - the names that the caller had and the command does not get
+ * @parent: the caller's environment
+ * @env: the command's
+ *
+ * Proxy variables are not among them, which are ours, nor what each shell sets for itself.
+ *
+ * Return: the names with spaces between, to be freed; NULL if there is none.
+ */
+char *childenv_left_out(char *const *parent, char **env);
+
 /** childenv_free() - NULL is allowed. */
 void childenv_free(char **env);
 

@@ -261,6 +261,7 @@ static int install_filter(struct command *c)
 	const struct seccomp_options options = {
 		.arch = SECCOMP_NATIVE,
 		.allow_unix = c->plan->allow_unix_sockets,
+		.allow_ptrace = c->plan->allow_ptrace,
 		.no_async = c->proof.weaker & WEAKER_LANDLOCK_SCOPES,
 	};
 

@@ -70,6 +70,7 @@ struct pty;
  * @pty: NULL, or what pty_start() gave: the command gets a terminal of its own, which takes the
  *       place of those of 0, 1 and 2 that are terminals
  * @publish: pid 1 makes sockets inside on demand (launcher_ask_socket())
+ * @allow_ptrace: processes may trace one another
  * @accept_weaker: WEAKER_ bits (weaker.h) of what may be missing
  * @proof: what the sandbox must stop before the command is let go; NULL to try nothing
  */
@@ -87,6 +88,7 @@ struct launcher_plan {
 	unsigned accept_weaker;
 	const struct proof_plan *proof;
 	bool allow_unix_sockets;
+	bool allow_ptrace;
 	bool pinned;
 	uint8_t pin[32];
 	const struct launcher_limit *limits;

@@ -135,7 +135,8 @@ int proof_open(struct proof *p, const struct launcher_plan *plan, struct error *
 			     .udp = -1,
 			     .abstract = -1,
 			     .capture = plan->net.capture,
-			     .allow_unix = plan->allow_unix_sockets };
+			     .allow_unix = plan->allow_unix_sockets,
+			     .allow_ptrace = plan->allow_ptrace };
 	if (!p->plan)
 		return 0;
 	if (landlock_abi_query(&rights, err) < 0)
@@ -188,7 +189,10 @@ static void try_calls(const struct proof *p, struct surprises *s)
 	must_fail(s, "raw sockets", socket(AF_INET, SOCK_RAW, IPPROTO_ICMP), EPERM);
 	must_fail(s, "packet sockets", socket(AF_PACKET, SOCK_RAW, 0), EPERM);
 	must_fail(s, "io_uring", syscall(SYS_io_uring_setup, 1, NULL), ENOSYS);
-	must_fail(s, "ptrace", ptrace(PTRACE_TRACEME, 0, NULL, NULL), EPERM);
+	if (p->allow_ptrace) /* but not of what is outside of its domain */
+		must_fail(s, "ptrace of pid 1", ptrace(PTRACE_SEIZE, 1, NULL, NULL), EPERM);
+	else
+		must_fail(s, "ptrace", ptrace(PTRACE_TRACEME, 0, NULL, NULL), EPERM);
 	if (p->scoped)
 		must_fail(s, "signals to processes outside its domain", kill(1, 0), EPERM);
 }

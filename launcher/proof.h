@@ -45,6 +45,7 @@ struct proof_plan {
  * @name, @name_len: its name
  * @capture: direct connections must end at us; else there must be no route
  * @allow_unix: unix sockets are allowed, the host's abstract ones are not
+ * @allow_ptrace: tracing is allowed, but not of what is outside of its domain
  * @scoped: Landlock holds signals back
  */
 struct proof {
@@ -53,7 +54,7 @@ struct proof {
 	uint16_t tcp_port, udp_port;
 	struct sockaddr_un name;
 	socklen_t name_len;
-	bool capture, allow_unix, scoped;
+	bool capture, allow_unix, allow_ptrace, scoped;
 };
 
 struct launcher_plan;

@@ -12,6 +12,7 @@
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -215,10 +216,13 @@ static void leaf_prctl(struct seccomp_asm *a)
 	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
 }
 
-static void leaf_personality(struct seccomp_asm *a)
+/* Debuggers start their program at the same addresses each time; ThreadSanitizer must. */
+static void leaf_personality(struct seccomp_asm *a, bool allow_ptrace)
 {
 	seccomp_asm_arg(a, 0);
 	seccomp_asm_ret_if_eq(a, 0, SECCOMP_RET_ALLOW);
+	if (allow_ptrace)
+		seccomp_asm_ret_if_eq(a, ADDR_NO_RANDOMIZE, SECCOMP_RET_ALLOW);
 	seccomp_asm_ret_if_eq(a, PERSONALITY_GET, SECCOMP_RET_ALLOW);
 	seccomp_asm_errno(a, EPERM);
 }
@@ -321,6 +325,9 @@ static void leaf(struct seccomp_asm *a, enum seccomp_verdict v, const void *cont
 	case SECCOMP_V_SOCKETPAIR:
 		leaf_socketpair(a, o->allow_unix);
 		break;
+	case SECCOMP_V_PTRACE:
+		seccomp_asm_ret(a, o->allow_ptrace ? SECCOMP_RET_ALLOW : ERRNO(EPERM));
+		break;
 	case SECCOMP_V_SETSOCKOPT:
 		leaf_setsockopt(a);
 		break;
@@ -337,7 +344,7 @@ static void leaf(struct seccomp_asm *a, enum seccomp_verdict v, const void *cont
 		leaf_prctl(a);
 		break;
 	case SECCOMP_V_PERSONALITY:
-		leaf_personality(a);
+		leaf_personality(a, o->allow_ptrace);
 		break;
 	case SECCOMP_V_SETRLIMIT:
 		leaf_setrlimit(a);

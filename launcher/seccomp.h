@@ -34,12 +34,15 @@ enum seccomp_arch {
  * struct seccomp_options - what differs between runs
  * @arch: SECCOMP_NATIVE, except in tests
  * @allow_unix: AF_UNIX sockets and socketpairs of every type are allowed
+ * @allow_ptrace: processes may trace those that Landlock lets them: of the command's own domain.
+ *   A tracer gets no call past the filter, which is asked after it (Linux 4.8).
  * @no_async: no descriptor may ask for signals (O_ASYNC): where Landlock holds no signal back. A
  *   terminal sends them to whoever is in its foreground, outside, and which one can be chosen.
  */
 struct seccomp_options {
 	enum seccomp_arch arch;
 	bool allow_unix;
+	bool allow_ptrace;
 	bool no_async;
 };
 

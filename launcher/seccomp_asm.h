@@ -26,6 +26,7 @@ enum seccomp_verdict {
 	SECCOMP_V_SOCKET, /* from here on the arguments count */
 	SECCOMP_V_SOCKETPAIR,
 	SECCOMP_V_SETSOCKOPT,
+	SECCOMP_V_PTRACE, /* with seccomp_options.allow_ptrace */
 	SECCOMP_V_CLONE,
 	SECCOMP_V_UNSHARE,
 	SECCOMP_V_IOCTL,

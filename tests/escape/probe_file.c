@@ -268,6 +268,7 @@ struct row {
 #define WANT_SETPRIORITY 0
 #define WANT_IOPRIO_SET	 0
 #define WANT_FCNTL	 0
+#define WANT_PTRACE	 EPERM /* without --allow-ptrace */
 
 static const struct row calls[] = {
 #define CALL(name, x86_64, aarch64, verdict) { #name, { x86_64, aarch64 }, WANT_##verdict },

@@ -44,6 +44,12 @@ static int ptrace_me(char *const *args)
 	return outcome(ptrace(PTRACE_TRACEME, 0, 0, 0));
 }
 
+/* ptrace-of PID: PTRACE_SEIZE stops nobody */
+static int ptrace_of(char *const *args)
+{
+	return outcome(ptrace(PTRACE_SEIZE, atoi(args[0]), 0, 0));
+}
+
 /* ptrace-child REQUEST: PTRACE_ATTACH 16, PTRACE_SEIZE 0x4206, on a child of one's own */
 static int ptrace_child(char *const *args)
 {
@@ -691,6 +697,7 @@ const struct probe process_probes[] = {
 	{ "kill", kill_pid },
 	{ "ptrace", ptrace_me },
 	{ "ptrace-child", ptrace_child },
+	{ "ptrace-of", ptrace_of },
 	{ "vm-read", vm_read },
 	{ "vm-write", vm_write },
 	{ "kcmp", kcmp },

@@ -17,7 +17,7 @@ NOBODY = 65534
 LIMIT = 120
 skipped, excused = [], []
 # Too big for what the tests need installed; where they are, they are tried.
-OPTIONAL = {"npm", "go", "java", "javac", "cargo"}
+OPTIONAL = {"npm", "go", "java", "javac", "cargo", "strace", "gdb"}
 
 HELLO = r"""
 #include <pthread.h>
@@ -141,6 +141,15 @@ TOOLS = [
     ("bash", "bash", "bash -c 'cat <(echo works) | tee /dev/stderr 2>/dev/null' | tail -1"),
 ]
 
+# The same, of programs that trace: with --allow-ptrace, and not without.
+TRACERS = [
+    ("gcc", "printf '#include <stdlib.h>\nint main(void){void*volatile p=malloc(9);p=0;return 0;}'"
+     " >l.c && gcc -fsanitize=address -o l l.c && ! ./l 2>log &&"
+     " grep -q 'detected memory leaks' log && echo works"),
+    ("strace", "strace -o log true && grep -q '^exit_group(0)' log && echo works"),
+    ("gdb", "gdb -batch -ex run --args /bin/echo works 2>/dev/null | grep -x works"),
+]
+
 
 def find(name):
     """Where the program is; cargo may be a stand-in that looks for itself below its user's home."""
@@ -178,7 +187,7 @@ class Tools(unittest.TestCase):
             os.chown(p, uid, uid)
         return path
 
-    def check(self, uid, ident, program, script):
+    def check(self, uid, ident, program, script, *options, works=True):
         where, missing = find(program), excused if program in OPTIONAL else skipped
         if not where:
             missing.append("%s: no %s here" % (ident, program))
@@ -189,9 +198,9 @@ class Tools(unittest.TestCase):
             missing.append("%s uid %d: bare %s: %s" % (ident, uid, bare,
                                                           script[:40].replace("\n", ";")))
             return
-        inside = [SBX_NET, "run", "--no-config", "--ask", "never", "--env", "HELLO", "--"] + argv
+        inside = [SBX_NET, "run", "--no-config", "--ask", "never", "--env", "HELLO", *options, "--"] + argv
         got, output = self.run_as(uid, inside, self.work(uid, "inside"))
-        self.assertEqual(got, (0, "works"), output)
+        self.assertEqual(got == (0, "works"), works, output)
 
     def users(self):
         return [0, NOBODY] if os.geteuid() == 0 else [os.geteuid()]
@@ -201,6 +210,13 @@ class Tools(unittest.TestCase):
             for ident, program, script in TOOLS:
                 with self.subTest(id=ident, program=program, uid=uid):
                     self.check(uid, ident, program, script)
+
+    def test_tracers_work_where_tracing_is_allowed(self):
+        for uid in self.users():
+            for program, script in TRACERS:
+                with self.subTest(program=program, uid=uid):
+                    self.check(uid, "X-009", program, script, "--allow-ptrace")
+                    self.check(uid, "X-009", program, script, works=False)
 
     def test_initdb_works_inside(self):
         """C-06, C-21: PostgreSQL makes and opens a cluster; it refuses to be root."""

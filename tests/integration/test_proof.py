@@ -67,6 +67,8 @@ class Proof(WorldCase):
         self.assertEqual(self.start("--fs", "strict")[0]["fs"], "strict")
         self.assertIs(self.start("--no-capture")[0]["capture"], False)
         self.assertIs(self.start("--allow-unix-sockets")[0]["unix_sockets"], True)
+        self.assertIs(self.start("--allow-ptrace")[0]["ptrace"], True)
+        self.assertIs(self.start()[0]["ptrace"], False)
 
     def test_the_digest_is_that_of_the_policy(self):
         digests = [self.start(*o)[0]["policy_sha256"]

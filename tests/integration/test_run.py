@@ -355,6 +355,18 @@ class Environment(WorldCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("HTTPS_PROXY=http://127.0.0.1:3128", done.stdout)
 
+    def test_what_does_not_pass_is_named(self):
+        env = {"MYAPP": "1", "CC": "mycc", "PYTHONPATH": "x", "WANTED": "w"}
+        self.assertEqual(self.env_of(["--env", "WANTED"], env)["CC"], "mycc")
+        for argv in (["env", "--env", "WANTED"], ["run", "-v", "--env", "WANTED", "--", "true"]):
+            done = self.w.run([self.w.sbx, *argv], env=dict(self.w.env(), **env))
+            said = [x for x in done.stderr.splitlines() if "--env NAME" in x]
+            self.assertEqual(len(said), 1, done.stderr)
+            names = said[0].split(": ")[-1].split(";")[0].split()
+            self.assertEqual([x for x in env if x in names], ["MYAPP", "PYTHONPATH"])
+        done = self.w.run([self.w.sbx, "run", "--", "true"], env=dict(self.w.env(), **env))
+        self.assertEqual(done.stderr, "")
+
     def test_tmpdir(self):
         done = self.w.sbx_run([], ["sh", "-c", "echo $TMPDIR; echo x >$TMPDIR/f && cat $TMPDIR/f; "
                                    "mktemp >/dev/null && echo ok"])

@@ -285,6 +285,55 @@ static void assert_all(const char *const *list, char **env, bool present)
 	}
 }
 
+/* Another compiler, other flags: without them the same command makes something else. */
+static void test_build_passes_what_a_build_obeys(void **state)
+{
+	static const char *const parent[] = { "CC=clang",
+					      "CFLAGS=-O3",
+					      "V=1",
+					      "DESTDIR=/tmp/x",
+					      "PKG_CONFIG_PATH=/opt/lib/pkgconfig",
+					      "CMAKE_BUILD_TYPE=Debug",
+					      "GOFLAGS=-mod=vendor",
+					      "NODE_ENV=production",
+					      "ASAN_OPTIONS=detect_leaks=0",
+					      "GIT_AUTHOR_NAME=U",
+					      "GITHUB_SHA=0123",
+					      "CI_COMMIT_SHA=0123",
+					      NULL };
+	static const char *const secret[] = { "CI_JOB_TOKEN=x",
+					      "GITHUB_TOKEN=x",
+					      "GITHUB_ENV=/x",
+					      "CMAKE_DEPLOY_TOKEN=x",
+					      "CI_COMMIT_MESSAGE=ghp_0123456789",
+					      "PIP_INDEX_URL=https://u:p@example.com/",
+					      "npm_config__auth=x",
+					      NULL };
+	char **env = build(parent, NULL, 0);
+
+	(void)state;
+	assert_all(parent, env, true);
+	childenv_free(env);
+	env = build(secret, NULL, 0);
+	assert_all(secret, env, false);
+	childenv_free(env);
+}
+
+static void test_left_out_names_what_does_not_pass(void **state)
+{
+	static const char *const parent[] = {
+		"PATH=/usr/bin",      "MYVAR=1", "HTTP_PROXY=http://x", "_=/bin/x", "LD_PRELOAD=x",
+		"BASH_FUNC_f%%=() {", NULL
+	};
+	char **env = build(parent, NULL, 0);
+	CLEANUP_FREE char *names = childenv_left_out((char *const *)(uintptr_t)parent, env);
+
+	(void)state;
+	assert_string_equal(names, "MYVAR LD_PRELOAD");
+	assert_null(childenv_left_out(env, env));
+	childenv_free(env);
+}
+
 static void test_build_keeps_loaders_and_secrets_out(void **state)
 {
 	char **env = build(dangerous, NULL, 0);
@@ -448,6 +497,8 @@ int main(void)
 		cmocka_unit_test(test_build_leads_caches_to_where_they_can_be_written),
 		cmocka_unit_test(test_build_overwrites_the_callers_proxy_variables),
 		cmocka_unit_test(test_build_passes_the_allowed_names_once),
+		cmocka_unit_test(test_build_passes_what_a_build_obeys),
+		cmocka_unit_test(test_left_out_names_what_does_not_pass),
 		cmocka_unit_test(test_build_keeps_loaders_and_secrets_out),
 		cmocka_unit_test(test_build_keeps_them_out_by_pattern_too),
 		cmocka_unit_test(test_build_passes_them_when_named_exactly),

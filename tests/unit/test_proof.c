@@ -58,7 +58,7 @@ struct world {
 	bool no_tcp, no_udp;
 	bool no_capture;	/* of the namespace */
 	bool expect_no_capture; /* of the probe's knowledge */
-	bool allow_unix;
+	bool allow_unix, allow_ptrace;
 	bool datagrams;		      /* somebody takes them */
 	const char *refused, *canary; /* status lines of the proxy */
 	bool answers;		      /* captured connections get a byte */
@@ -95,6 +95,8 @@ static void build_walls(const struct world *w)
 		if (named && !w->wrong)
 			continue;
 		if (x->value == AF_UNIX && x->arg == 0 && w->allow_unix)
+			continue;
+		if (x->nr == SYS_ptrace && w->allow_ptrace && !named)
 			continue;
 		insn[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 							 offsetof(struct seccomp_data, nr));
@@ -182,6 +184,7 @@ static void inside(const struct world *w)
 	static struct netns_listener v[NETNS_LISTENERS_MAX];
 	const struct launcher_plan run = { .net.capture = !w->expect_no_capture,
 					   .allow_unix_sockets = w->allow_unix,
+					   .allow_ptrace = w->allow_ptrace,
 					   .proof = &plan };
 	const struct netns_plan net = { .capture = !w->no_capture };
 	struct proof p;
@@ -251,6 +254,7 @@ static void expect_only(const struct world *w, const char *text)
 static void test_run_holds(void **state)
 {
 	const struct world whole = { 0 }, unix_allowed = { .allow_unix = true };
+	const struct world tracing = { .allow_ptrace = true };
 	const struct world no_capture = { .no_capture = true, .expect_no_capture = true };
 	const struct outcome *o = try_world(&whole);
 
@@ -259,6 +263,7 @@ static void test_run_holds(void **state)
 		fail_msg("%s", o->err.msg);
 	assert_int_equal(o->seen, PROOF_REFUSED | PROOF_CANARY | PROOF_DIRECT4 | PROOF_DIRECT6);
 	assert_int_equal(try_world(&unix_allowed)->rc, 0);
+	assert_int_equal(try_world(&tracing)->rc, 0);
 	o = try_world(&no_capture);
 	if (o->rc)
 		fail_msg("%s", o->err.msg);
@@ -276,6 +281,15 @@ static void test_run_names_each_wall_that_is_missing(void **state)
 		expect_surprise(&wrong, walls[i].name);
 		assert_non_null(strstr(outcome->err.msg, strerror(ENOMEM)));
 	}
+}
+
+/* Pid 1 is in no domain of the command's: that it cannot be traced is tried, not believed. */
+static void test_run_tries_to_trace_pid_1_where_tracing_is_allowed(void **state)
+{
+	const struct world wrong = { .allow_ptrace = true, .missing = "ptrace", .wrong = ENOMEM };
+
+	(void)state;
+	expect_only(&wrong, "ptrace of pid 1");
 }
 
 static void test_run_finds_the_host(void **state)
@@ -339,6 +353,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_run_holds),
 		cmocka_unit_test(test_run_names_each_wall_that_is_missing),
+		cmocka_unit_test(test_run_tries_to_trace_pid_1_where_tracing_is_allowed),
 		cmocka_unit_test(test_run_finds_the_host),
 		cmocka_unit_test(test_run_finds_a_route),
 		cmocka_unit_test(test_run_wants_the_proxy_to_do_its_part),

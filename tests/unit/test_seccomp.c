@@ -20,6 +20,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -466,6 +468,40 @@ static void test_options_change_what_they_say(void **state)
 	}
 }
 
+/* only by name, and then what is always refused still is. */
+static void test_tracing_is_allowed_by_name(void **state)
+{
+	static const struct row by_name[] = {
+		TWO(ptrace, 0, 0, ALLOW),
+		TWO(ptrace, HIGHS(PTRACE_SEIZE), 1, ALLOW),
+		TWO(process_vm_readv, 2, 0, ALLOW),
+		TWO(process_vm_writev, 2, 0, ALLOW),
+		TWO(personality, ADDR_NO_RANDOMIZE, 0, ALLOW),
+		TWO(personality, ADDR_NO_RANDOMIZE | READ_IMPLIES_EXEC, 0, ERR(EPERM)),
+		TWO(kcmp, 2, 3, ERR(EPERM)),
+		TWO(pidfd_getfd, 3, 0, ERR(EPERM)),
+		S(AF_UNIX, SOCK_STREAM, 0, ERR(EPERM)),
+	};
+
+	(void)state;
+	for (int arch = 0; arch < 2; arch++) {
+		struct seccomp_options o = { .arch = (enum seccomp_arch)arch };
+		struct seccomp_program p;
+
+		assert_int_equal(seccomp_build(&o, &p, NULL), 0);
+		for (size_t i = 0; i < ARRAY_SIZE(by_name); i++) {
+			struct row never = by_name[i];
+
+			never.want = ERR(EPERM);
+			expect_row(&p, arch, i, 0, &never);
+		}
+		o.allow_ptrace = true;
+		assert_int_equal(seccomp_build(&o, &p, NULL), 0);
+		for (size_t i = 0; i < ARRAY_SIZE(by_name); i++)
+			expect_row(&p, arch, i, 0, &by_name[i]);
+	}
+}
+
 /* without Landlock's scope a terminal would send the command's signals to its caller. */
 static void test_signals_of_descriptors_can_be_held_back(void **state)
 {
@@ -562,8 +598,8 @@ static void test_core_limit_stays(void **state)
 static void test_program_is_the_reviewed_one(void **state)
 {
 	static const char *const reviewed[] = {
-		"3ebf04d1aa5d4f314af390ad1d45d45167a3197df1593f7cab57b2f28ce3b591",
-		"42e0fe5dbcb4203171229e0504c0748314ded7b4e5ebca2a8f1e370812a3a985",
+		"13e75ab9e678a31b1e9496514c0245383e3a9c6c85e985fe3a2846596ecad811",
+		"d1ff9b91699035a0cb4d1eef02e467fcdedc631c404a46a6c61a72d5d7ea9a10",
 	};
 
 	(void)state;
@@ -733,6 +769,7 @@ int main(void)
 		cmocka_unit_test(test_filter_kills_foreign_architectures),
 		cmocka_unit_test(test_filter_looks_at_the_low_half_of_arguments),
 		cmocka_unit_test(test_options_change_what_they_say),
+		cmocka_unit_test(test_tracing_is_allowed_by_name),
 		cmocka_unit_test(test_signals_of_descriptors_can_be_held_back),
 		cmocka_unit_test(test_program_is_well_formed),
 		cmocka_unit_test(test_core_limit_stays),
