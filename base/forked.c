@@ -14,6 +14,24 @@ void forked_default_signals(void)
 		(void)sigaction(sig, &sa, NULL); /* two are libc's, and two nobody's */
 }
 
+void forked_ignored(sigset_t *out)
+{
+	static const int kept[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2 };
+	struct sigaction sa;
+
+	(void)sigemptyset(out);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		if (sigaction(kept[i], NULL, &sa) == 0 && sa.sa_handler == SIG_IGN)
+			(void)sigaddset(out, kept[i]);
+}
+
+void forked_ignore(const sigset_t *ignored)
+{
+	for (int sig = 1; sig < NSIG; sig++)
+		if (sigismember(ignored, sig) == 1)
+			(void)signal(sig, SIG_IGN);
+}
+
 static void unblock(void)
 {
 	sigset_t none;

@@ -7,12 +7,24 @@
 #ifndef BASE_FORKED_H
 #define BASE_FORKED_H
 
+#include <signal.h>
 #include <stddef.h>
 
 #include "base/error.h"
 
 /** forked_default_signals() - give every signal its default disposition; the mask stays. */
 void forked_default_signals(void);
+
+/**
+ * forked_ignored() - which of the signals by which a process is ended or stopped are ignored now
+ *
+ * What nohup(1), or a shell for what it starts in the background, has set: it is meant for whatever
+ * is started.
+ */
+void forked_ignored(sigset_t *out);
+
+/** forked_ignore() - ignore them (again). */
+void forked_ignore(const sigset_t *ignored);
 
 /** forked_fresh_signals() - the same, and none blocked: the state of a fresh login. */
 void forked_fresh_signals(void);

@@ -223,11 +223,6 @@ struct session *gate_session(const struct gate *g)
 	return g->session;
 }
 
-struct reload *gate_reload(const struct gate *g)
-{
-	return g->reload;
-}
-
 const struct refusals *gate_refusals(struct gate *g)
 {
 	if (g->capture)

@@ -138,9 +138,6 @@ const char *const *gate_watched(const struct gate *g, size_t *n);
 /** gate_session() - the proxy's session; NULL before gate_open(). */
 struct session *gate_session(const struct gate *g);
 
-/** gate_reload() - ask it to read the policy again; NULL before gate_watch(). */
-struct reload *gate_reload(const struct gate *g);
-
 /** gate_stats() - what the session has done; its name and command are the caller's to fill in. */
 void gate_stats(const struct gate *g, struct stats *out);
 

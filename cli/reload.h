@@ -1,5 +1,5 @@
 /*
- * reload.h - notice that the policy should be read again: SIGHUP, or a settings file has changed
+ * reload.h - notice that the policy should be read again, since a file that it came from has changed
  */
 #ifndef CLI_RELOAD_H
 #define CLI_RELOAD_H

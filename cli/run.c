@@ -518,7 +518,6 @@ static int run(struct run *r)
 			.base = r->outside.base,
 			.launcher = r->launcher,
 			.session = gate_session(r->gate),
-			.reload = gate_reload(r->gate),
 			.asking = r->asking,
 			.proven = proven,
 			.arg = r,

@@ -8,7 +8,8 @@
  *   status   the launcher's pipe: the sandbox holds, and the command is released; then exec worked;
  *            or why not (the run ends with 125, 126 or 127)
  *   pidfd    pid 1 has ended, and with it everything in the namespace: the run is over
- *   signals  passed on to the command, whose terminal signals do not reach it (own session)
+ *   signals  passed on to the command, whose terminal signals do not reach it (own session); one that
+ *            comes again and is to end the run ends it
  *   timer    --timeout: SIGTERM, and SIGKILL after a grace period; the status is 124
  *
  * When the command has ended, bytes that it had sent may still be on their way through the proxy,
@@ -25,15 +26,25 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/forked.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/ask/asking.h"
-#include "cli/reload.h"
 #include "cli/terminal.h"
 #include "launcher/launcher.h"
 #include "proxy/proxy.h"
 
-#define GRACE_S	      2	   /* between SIGTERM and SIGKILL of --timeout */
+#define GRACE_S	     2 /* between SIGTERM and SIGKILL of --timeout */
+/*
+ * A SIGTERM that comes again has not been obeyed (an interactive shell ignores it): the run is killed.
+ * So it is for SIGHUP, if it comes again soon, since servers are made to read their settings by it.
+ * SIGINT and SIGQUIT never do that: a Python kernel is interrupted, and a Java server shows its threads,
+ * as often as one likes. What comes at once is one for the process and one for its group (timeout(1)),
+ * or a service manager's SIGTERM with its SIGHUP.
+ */
+#define AGAIN_MIN_MS 500
+#define AGAIN_HUP_MS (10 * 1000)
+
 #define DRAIN_MS      1000 /* for what a command sent right before it ended */
 #define DRAIN_STEP_MS 5
 
@@ -47,6 +58,7 @@ struct supervisor {
 	struct event signal[ARRAY_SIZE(forwarded)];
 	struct event hangup;
 	int hangup_fd;
+	uint64_t told_term, told_hup; /* when such a signal came first; 0: never */
 	bool timed_out, proven, started, failed;
 	int exit_code;
 	unsigned drained_ms;
@@ -176,6 +188,34 @@ static void stop(struct supervisor *s)
 		launcher_thaw(s->cfg->launcher);
 }
 
+/* Whether @sig, which a process has sent, shall end what its like has not ended. */
+static bool is_insisted(struct supervisor *s, int sig)
+{
+	uint64_t *told = sig == SIGHUP ? &s->told_hup : &s->told_term;
+	uint64_t now = asking_now(), since = now - *told;
+
+	if (*told && since >= AGAIN_MIN_MS && (sig != SIGHUP || since <= AGAIN_HUP_MS))
+		return true;
+	if (!*told || since > AGAIN_HUP_MS)
+		*told = now;
+	return false;
+}
+
+static void pass_or_kill(struct supervisor *s, int sig)
+{
+	CLEANUP_FREE char *text = NULL;
+
+	if (!is_insisted(s, sig)) {
+		launcher_signal(s->cfg->launcher, sig);
+		return;
+	}
+	text = xasprintf("sbx-net: the run has been killed: SIG%s came a second time\n",
+			 sig == SIGHUP ? "HUP" : "TERM");
+	if (!s->cfg->quiet)
+		log_raw(text, strlen(text));
+	launcher_kill(s->cfg->launcher);
+}
+
 static void signal_cb(evutil_socket_t sig, short what, void *arg)
 {
 	struct supervisor *s = arg;
@@ -186,13 +226,15 @@ static void signal_cb(evutil_socket_t sig, short what, void *arg)
 		return;
 	if (sig == SIGTSTP)
 		stop(s);
+	else if (sig == SIGTERM)
+		pass_or_kill(s, SIGTERM);
 	else
 		launcher_signal(s->cfg->launcher, (int)sig);
 }
 
 /*
- * A hang-up that the kernel sends is the end of our terminal, and the command's business. One that
- * a process sends asks for the policy to be read again, as with any daemon.
+ * One that the kernel sends says that the terminal is gone, which is said once more where a shell has
+ * said so before: it is passed on and not counted.
  */
 static void hangup_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -203,15 +245,17 @@ static void hangup_cb(evutil_socket_t fd, short what, void *arg)
 	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_code == SI_KERNEL)
 			launcher_signal(s->cfg->launcher, SIGHUP);
-		else if (s->cfg->reload)
-			reload_soon(s->cfg->reload);
+		else
+			pass_or_kill(s, SIGHUP);
 	}
 }
 
-static int watch_hangup(struct supervisor *s)
+static int watch_hangup(struct supervisor *s, const sigset_t *ignored)
 {
 	sigset_t set;
 
+	if (sigismember(ignored, SIGHUP) == 1)
+		return 0;
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGHUP);
 	s->hangup_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -229,7 +273,9 @@ static int watch(struct supervisor *s)
 {
 	const struct supervisor_config *cfg = s->cfg;
 	struct timeval timeout = { .tv_sec = (time_t)cfg->timeout };
+	sigset_t ignored;
 
+	forked_ignored(&ignored);
 	(void)event_assign(&s->status, cfg->base, launcher_status_fd(cfg->launcher),
 			   EV_READ | EV_PERSIST, status_cb, s);
 	(void)event_assign(&s->pidfd, cfg->base, launcher_pidfd(cfg->launcher),
@@ -242,9 +288,9 @@ static int watch(struct supervisor *s)
 	    (cfg->timeout && event_add(&s->timer, &timeout) < 0))
 		return error_set(s->err, errno, "cannot watch the sandbox");
 	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
-		if (event_add(&s->signal[i], NULL) < 0)
+		if (sigismember(&ignored, forwarded[i]) != 1 && event_add(&s->signal[i], NULL) < 0)
 			return error_set(s->err, errno, "cannot watch for signals");
-	return watch_hangup(s);
+	return watch_hangup(s, &ignored);
 }
 
 static void unwatch(struct supervisor *s)

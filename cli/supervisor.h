@@ -13,7 +13,6 @@
 struct asking;
 struct event_base;
 struct launcher;
-struct reload;
 struct session;
 
 /**
@@ -21,7 +20,6 @@ struct session;
  * @base: the loop that the proxy runs on
  * @launcher: the command, started and not yet released
  * @session: its session; what it still sends when the command has ended is delivered first
- * @reload: told of a SIGHUP that a process sent; one from the terminal's end goes to the command
  * @asking: gives the terminal back before we are stopped
  * @proven: called when the sandbox has been tried from inside and holds (LAUNCHER_PROVEN); -1 with
  *          @err: the command is not let go
@@ -33,7 +31,6 @@ struct supervisor_config {
 	struct event_base *base;
 	struct launcher *launcher;
 	struct session *session;
-	struct reload *reload;
 	struct asking *asking;
 	int (*proven)(void *arg, struct error *err);
 	void *arg;

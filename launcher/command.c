@@ -352,6 +352,7 @@ void command_run(const struct init *in)
 	};
 
 	forked_fresh_signals(); /* no handler of the supervisor's must run in this process */
+	forked_ignore(&in->ignored);
 	for (size_t i = 0; i < ARRAY_SIZE(stages); i++)
 		if (stages[i](&c))
 			break;

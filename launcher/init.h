@@ -4,6 +4,7 @@
 #ifndef LAUNCHER_INIT_H
 #define LAUNCHER_INIT_H
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -30,6 +31,7 @@
  * @proof: what the command's process tries before it becomes the command
  * @mounts: set by pid 1 for the command
  * @tty: set by pid 1: the command's terminal, or -1
+ * @ignored: signals that the caller has us ignore; so does the command
  */
 struct init {
 	const struct launcher_plan *plan;
@@ -42,6 +44,7 @@ struct init {
 	const struct proof *proof;
 	const struct mounts *mounts;
 	int tty;
+	sigset_t ignored;
 };
 
 /** init_run() - the whole life of pid 1, entered with every signal blocked. */

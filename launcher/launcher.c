@@ -42,6 +42,7 @@
 #include "base/cleanup.h"
 #include "base/closefds.h"
 #include "base/fd.h"
+#include "base/forked.h"
 #include "base/xalloc.h"
 #include "launcher/init.h"
 #include "launcher/init_report.h"
@@ -139,6 +140,7 @@ static int spawn(struct launcher *l, const struct launcher_plan *plan, const str
 	long pid;
 	int saved;
 
+	forked_ignored(&in.ignored);
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &old);
 	pid = syscall(SYS_clone, USERNS_ALL | CLONE_PIDFD | SIGCHLD, NULL, &l->pidfd, NULL, 0L);

@@ -6,6 +6,10 @@
  * shared with the user's shell. The pair is made by pid 1, in the run's own /dev/pts, so that the
  * command's terminal has a name there; the master comes to the relay over a socket. It copies both
  * ways until the command's end of the pair is closed.
+ * It alone holds the master. Where the user's terminal is hung up (a closed window, a lost line) it lets
+ * go of it, and that is a hang-up of the command's terminal: its session is told (SIGHUP), reading finds
+ * the end, and who ignores both goes on. Nobody else would tell it: the kernel sends SIGHUP to the
+ * session's leader alone, and su(1) blocks that.
  * It restores the terminal when it ends, and so does the supervisor: either may be killed.
  */
 #include "launcher/pty.h"
@@ -37,6 +41,9 @@
  */
 #define LOWER_MS     250
 #define LOWER_MAX_MS 2000
+
+#define DEAF_MS \
+	250 /* between tries of an input that gives nothing, such as one in the background */
 
 /* @since: when the window was made lower, 0 if it is as high as it should; @drawn: written to since */
 struct lower {
@@ -161,6 +168,14 @@ static void obey(int master, struct lower *l)
 	}
 }
 
+/* The nearer of two limits, of which -1 is none. */
+static int sooner(int a, int b)
+{
+	if (a < 0 || b < 0)
+		return a < 0 ? b : a;
+	return a < b ? a : b;
+}
+
 /* Signals come in here only, so that none comes between a look at what it says and the wait. */
 static int wait_for(struct pollfd *p, nfds_t n, int ms)
 {
@@ -182,11 +197,19 @@ static void relay_loop(int master, volatile bool *open)
 	};
 
 	for (;;) {
+		int n;
+
 		obey(master, &lower);
-		if (wait_for(p, ARRAY_SIZE(p), left(&lower)) <= 0)
+		n = wait_for(p, ARRAY_SIZE(p), sooner(left(&lower), p[1].events ? -1 : DEAF_MS));
+		if (n <= 0 || !p[1].events)
+			p[1].events = POLLIN;
+		if (n <= 0)
 			continue;
+		if (p[1].revents & (POLLHUP | POLLERR | POLLNVAL))
+			return;
+		/* No end: in the background it is an error to read, and a shell may have set its modes. */
 		if (p[1].revents && !copy(STDIN_FILENO, master, NULL, NULL))
-			p[1].fd = -1;
+			p[1].events = 0;
 		/* What was written before the hang-up is read first; then read(2) says EIO. */
 		if (p[0].revents && !copy(master, STDOUT_FILENO, &line, open))
 			return;
@@ -284,15 +307,17 @@ void pty_started(struct pty *p)
 	p->sock = -1;
 }
 
-void pty_pause(const struct pty *p)
+void pty_pause(struct pty *p)
 {
-	int status;
+	int status = 0;
 
 	if (p->relay == 0)
 		return;
 	(void)kill(p->relay, SIGSTOP);
 	while (waitpid(p->relay, &status, WUNTRACED) < 0 && errno == EINTR)
 		;
+	if (!WIFSTOPPED(status))
+		p->relay = 0; /* it has ended, and its number may be another's from now on */
 	(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &p->saved);
 }
 

@@ -3,7 +3,8 @@
  *
  * The command has a session of its own, so the user's terminal cannot be its controlling terminal;
  * without one there is no job control, no /dev/tty and no window size. So an interactive command
- * gets a pseudo-terminal, and a small process copies between the two.
+ * gets a pseudo-terminal, and a small process copies between the two. When the user's is hung up,
+ * the command's is.
  */
 #ifndef LAUNCHER_PTY_H
 #define LAUNCHER_PTY_H
@@ -54,7 +55,7 @@ int pty_make(const struct pty *p, int *slave, struct error *err);
 void pty_started(struct pty *p);
 
 /** pty_pause() - give the user's terminal back for a question; nothing is relayed meanwhile. */
-void pty_pause(const struct pty *p);
+void pty_pause(struct pty *p);
 
 /**
  * pty_resume() - relay again

@@ -14,7 +14,8 @@
  * The line where one types is drawn anew every second. With a relay the screen is ours meanwhile;
  * without one the command may write at any moment: then the card is not erased but drawn again below,
  * at any key that means nothing. What was typed before the card stood is thrown away. In the background we touch nothing
- * and look once a second whether we are in front.
+ * and look once a second whether we are in front. A terminal that is hung up is given back at once, so
+ * that the relay hears of it, too; its questions are left to others, and to time.
  */
 #include "cli/ask/prompt_tty.h"
 
@@ -22,6 +23,7 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +79,14 @@ bool prompt_tty_possible(void)
 	CLEANUP_CLOSE int fd = open_tty();
 
 	return fd >= 0 && in_foreground(fd);
+}
+
+/* For good: whose end is not told apart from being in the background by anything else. */
+static bool is_hung_up(int fd)
+{
+	struct pollfd p = { .fd = fd };
+
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
 }
 
 /* Only where nobody else writes is the card still where it was drawn. */
@@ -329,6 +339,10 @@ static void key_cb(evutil_socket_t fd, short what, void *arg)
 	ssize_t n;
 
 	(void)what;
+	if (is_hung_up(fd)) {
+		give_modes(t);
+		return;
+	}
 	if (!t->question || !in_foreground(fd)) {
 		(void)event_del(&t->key);
 		return;
@@ -349,6 +363,11 @@ static void tick_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd, (void)what;
 	if (!t->question)
 		return;
+	if (is_hung_up(t->fd)) {
+		give_modes(t);
+		(void)event_del(&t->tick);
+		return;
+	}
 	if (!t->owned || !event_pending(&t->key, EV_READ, NULL))
 		show(t);
 	else if (in_foreground(t->fd))

@@ -14,7 +14,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from screen import Screen  # noqa: E402
-from terminal import Terminal  # noqa: E402
+from terminal import LEADER, Terminal  # noqa: E402
 from world import WorldCase, main  # noqa: E402
 
 URL = "http://good.example/"
@@ -399,12 +399,23 @@ class AtTheTerminal(AskCase):
                     t.send("\x03")
                 else:
                     os.kill(t.proc.pid, sig)
-                if sig == signal.SIGHUP:  # reads the policy again, and asks on
-                    t.send("do")
-                    self.assertEqual(t.wait(), 0)
-                else:
-                    self.assertEqual(t.wait(), 128 + sig)
+                self.assertEqual(t.wait(), 128 + sig)
                 self.assertEqual(t.modes(), t.before)
+
+    def test_the_end_of_the_terminal_ends_the_question(self):
+        """A question that nobody can answer any more does not keep the command from hearing of it."""
+        status = os.path.join(self.w.ws, "status")
+        t = Terminal(self.w, ["/usr/bin/python3", "-c", LEADER, status, self.w.sbx, "run",
+                              "--no-config", "--ask", "tty", "--ask-timeout", "600", "--",
+                              *self.curl(URL)])
+        self.addCleanup(t.close)
+        t.expect(" deny")
+        t.hang_up()
+        deadline = time.monotonic() + 20
+        while not os.path.exists(status) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        with open(status, encoding="ascii") as f:
+            self.assertEqual(f.read(), str(128 + signal.SIGHUP))
 
     def test_stop_gives_the_terminal_back(self):
         t = self.terminal(["--ask", "tty"], self.curl(URL))

@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -454,15 +453,6 @@ class Reload(WorldCase):
         with open(os.open(path, os.O_WRONLY | os.O_NONBLOCK), "w", encoding="utf-8") as f:
             f.truncate()
             f.write(text)
-
-    def test_hangup_reads_again(self):
-        """SIGHUP from a process is for us, not for the command."""
-        self.start({"allowedDomains": ["good.example"]})
-        self.assertEqual(self.ask("good.example"), "200")
-        os.kill(self.proc.pid, signal.SIGHUP)
-        self.wait_for("reload: 1 allowed")
-        self.assertEqual(self.ask("good.example"), "200")
-        self.assertIsNone(self.proc.poll())
 
     def test_tunnels_outlast_a_denial(self):
         self.start({"allowedDomains": ["good.example"]})

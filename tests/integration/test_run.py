@@ -164,6 +164,71 @@ class Statuses(WorldCase):
         self.assertEqual(self.w.wait_no_processes(), {})
 
 
+class Signals(WorldCase):
+    def start(self, script, before=()):
+        p = self.w.popen([*before, *self.w.sbx_argv([], ["sh", "-c", script])], encoding="utf-8",
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for end in (p.wait, p.stdin.close, p.stdout.close, p.stderr.close, p.kill):
+            self.addCleanup(end)
+        self.assertEqual(p.stdout.readline(), "up\n")
+        return p
+
+    def insist(self, p, sig):
+        """Until it ends, once a second; how often that was."""
+        for n in range(1, 20):
+            p.send_signal(sig)
+            try:
+                p.wait(1)
+                return n
+            except subprocess.TimeoutExpired:
+                pass
+        self.fail("it goes on")
+
+    def test_a_second_one_ends_what_ignores_the_first(self):
+        for sig in (signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(sig):
+                p = self.start("trap '' TERM HUP; echo up; while :; do sleep 0.1; done")
+                self.assertGreater(self.insist(p, sig), 1)
+                self.assertEqual(p.returncode, 128 + signal.SIGKILL)
+                self.assertEqual(p.stderr.read(), "sbx-net: the run has been killed: %s came a "
+                                                  "second time\n" % sig.name)
+                self.assertEqual(self.w.wait_no_processes(), {})
+
+    def test_the_first_one_is_the_commands(self):
+        for sig in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+            with self.subTest(sig):
+                p = self.start("trap 'echo heard; exit 9' %d; echo up; while :; do sleep 0.1; done" % sig)
+                p.send_signal(sig)
+                self.assertEqual((p.stdout.readline(), p.wait(20)), ("heard\n", 9))
+                self.assertNotIn("sbx-net", p.stderr.read())
+
+    def test_interrupts_never_kill(self):
+        """Programs are interrupted, and asked for a dump, as often as one likes."""
+        for sig in (signal.SIGINT, signal.SIGQUIT):
+            with self.subTest(sig):
+                p = self.start("trap 'echo heard' %d; echo up; while :; do sleep 0.1; done" % sig)
+                for _ in range(3):
+                    p.send_signal(sig)
+                    self.assertEqual(p.stdout.readline(), "heard\n")
+                    time.sleep(0.7)
+                p.send_signal(signal.SIGTERM)
+                self.assertEqual(p.wait(20), 128 + signal.SIGTERM)
+
+    def test_what_the_caller_ignores_the_command_ignores(self):
+        """As under nohup(1), and for what a script starts in the background."""
+        script = "echo up; read -r x; kill -HUP $$; kill -INT $$; echo on"
+        for before, status in (((), 128 + signal.SIGHUP), (("nohup",), 128 + signal.SIGINT),
+                               (("sh", "-c", "trap '' HUP INT; exec \"$@\"", "sh"), 0)):
+            with self.subTest(before):
+                p = self.start(script, before)
+                if before:
+                    p.send_signal(signal.SIGHUP)
+                p.stdin.write("\n")
+                p.stdin.flush()
+                self.assertEqual(p.wait(20), status)
+                self.assertEqual(p.stdout.read(), "" if status else "on\n")
+
+
 class ExitOnDeny(WorldCase):
     """A status that is ours says why, in a line of its own."""
     REFUSED = "refused other.example:80 (not on the allow list); allow with: " \

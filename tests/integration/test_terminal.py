@@ -9,10 +9,14 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import time
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from terminal import LEADER  # noqa: E402
 
 SBX_NET = os.environ.get("SBX_NET", "sbx-net")
 LIMIT = 20
@@ -65,11 +69,18 @@ class Terminal:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        self.hang_up()
+
+    def hang_up(self):
+        """The window is closed; the slave stays open here, and is of no use to anybody."""
+        if self.master < 0:
+            return
         os.close(self.master)
+        self.master = -1
         os.close(self.slave)
 
 
-class Test(unittest.TestCase):
+class Case(unittest.TestCase):
     def setUp(self):
         self.work = tempfile.mkdtemp(prefix="sbx-terminal.", dir="/var/tmp")
         self.addCleanup(shutil.rmtree, self.work, True)
@@ -93,6 +104,8 @@ class Test(unittest.TestCase):
         self.assertEqual(t.process.wait(LIMIT), status)
         self.assertTrue(t.restored())
 
+
+class Test(Case):
     def test_shell_has_its_own_terminal(self):
         t = self.shell()
         self.assertFalse(t.restored())
@@ -398,6 +411,145 @@ if len(sys.argv) > 1:
         self.assertEqual(p.returncode, 0)
         with open(self.work + "/out", "rb") as f:
             self.assertEqual(f.read(), b"no\n")
+
+
+def processes(pid):
+    """It and all below it."""
+    found = [pid]
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+            for child in f.read().split():
+                found += processes(int(child))
+    except OSError:
+        pass
+    return found
+
+
+def ticks(pids):
+    """Processor time that they have used, in hundredths of a second."""
+    total = 0
+    for pid in pids:
+        with contextlib.suppress(OSError), open("/proc/%d/stat" % pid) as f:
+            total += sum(int(x) for x in f.read().rsplit(")", 1)[1].split()[11:13])
+    return total
+
+
+class HangUp(Case):
+    """The terminal goes, and its session's leader does not tell: su(1) blocks that signal."""
+    def setUp(self):
+        super().setUp()
+        self.status = os.path.dirname(self.work) + "/status"
+
+    def start_below_leader(self, *argv):
+        t = Terminal([sys.executable, "-c", LEADER, self.status, *argv], self.work)
+        self.addCleanup(t.close)
+        return t
+
+    def sandboxed(self, *command, options=()):
+        return [SBX_NET, "run", "--no-config", "--ask", "never", *options, "--", *command]
+
+    def kill_job(self):
+        with open(self.status + ".pid") as f, contextlib.suppress(ProcessLookupError):
+            os.kill(int(f.read()), signal.SIGKILL)
+
+    def ended(self):
+        """The status with which it has ended, by itself."""
+        deadline = time.monotonic() + LIMIT
+        while not os.path.exists(self.status) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if not os.path.exists(self.status):
+            self.kill_job()
+            self.fail("it goes on")
+        with open(self.status) as f:
+            status = int(f.read())
+        os.unlink(self.status)
+        return status
+
+    SHELL = ["bash", "--norc", "--noprofile", "--noediting", "-i"]
+
+    def test_a_shell_ends(self):
+        for argv, status in ((self.SHELL, None), (self.sandboxed(*self.SHELL), 128 + signal.SIGHUP)):
+            with self.subTest(argv[0]):
+                t = self.start_below_leader(*argv)
+                t.type(b"PS1='ready''> '\n")
+                t.read_until(b"ready> ")
+                t.hang_up()
+                got = self.ended()
+                if status is not None:
+                    self.assertEqual(got, status)
+
+    def test_a_command_ends(self):
+        for command in (["sh", "-c", "echo up; exec sleep 600"], ["sh", "-c", "echo up; cat"],
+                        ["python3", "-c", "print('up', flush=True); input()"]):
+            with self.subTest(command):
+                t = self.start_below_leader(*self.sandboxed(*command))
+                t.read_until(b"up")
+                t.hang_up()
+                self.assertNotEqual(self.ended(), 0)
+
+    def test_a_full_screen_program_ends(self):
+        if not shutil.which("vi"):
+            self.skipTest("no vi")
+        t = self.start_below_leader(*self.sandboxed("vi", "new"))
+        t.read_until(b"new")
+        t.hang_up()
+        self.ended()
+
+    def test_what_ignores_it_goes_on(self):
+        """It finds the end of its input, once, and nothing of ours uses the processor meanwhile."""
+        script = ("trap '' HUP; echo up; while read -r x; do :; done; echo end >>said; "
+                  "while ! [ -e go ]; do sleep 0.1; done; echo on >>said; exit 7")
+        t = self.start_below_leader(*self.sandboxed("sh", "-c", script))
+        t.read_until(b"up")
+        t.hang_up()
+        deadline = time.monotonic() + LIMIT
+        while not os.path.exists(self.work + "/said") and time.monotonic() < deadline:
+            time.sleep(0.02)
+        with open(self.status + ".pid") as f:
+            supervisor = int(f.read())
+        everybody = processes(supervisor)
+        before = ticks(everybody)
+        time.sleep(2)
+        self.assertLess(ticks(everybody) - before, 50)
+        with open(self.work + "/go", "w"):
+            pass
+        self.assertEqual(self.ended(), 7)
+        with open(self.work + "/said") as f:
+            self.assertEqual(f.read(), "end\non\n")
+
+    # A shell that takes its terminal from the job for as long as one line takes.
+    TAKER = """
+import os, signal, subprocess, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU, signal.SIGUSR1])
+def job():
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpid())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTTOU, signal.SIGUSR1])
+p = subprocess.Popen(sys.argv[1:], preexec_fn=job)
+signal.sigwait([signal.SIGUSR1])
+os.tcsetpgrp(0, os.getpgrp())
+os.write(1, b"taken")
+got = b""
+while not got.endswith(b"\\r"):
+    got += os.read(0, 1)
+os.tcsetpgrp(0, p.pid)
+os.write(1, b"given")
+sys.exit(p.wait())
+"""
+
+    def test_input_that_was_in_the_background_comes_through_again(self):
+        """Reading from the background is an error, and no end."""
+        script = "stty -echo; echo up; read -r x; echo got-$x-end"
+        t = self.start_below_leader("python3", "-c", self.TAKER, *self.sandboxed("sh", "-c", script))
+        t.read_until(b"up")
+        with open(self.status + ".pid") as f:
+            os.kill(int(f.read()), signal.SIGUSR1)  # takes the terminal away
+        t.read_until(b"taken")
+        t.type(b"lost\r")
+        t.read_until(b"given")
+        t.type(b"kept\r")
+        self.assertIn(b"kept", t.read_until(b"-end"))
+        self.assertEqual(self.ended(), 0)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,24 @@ import time
 
 CTTY = ("import fcntl,os,sys,termios\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
         "os.execv(sys.argv[1], sys.argv[1:])\n")
+# Leads the session of a terminal as su(1) does: the signal of its end is blocked, and the program, a
+# job in the foreground, is waited for. argv: where its status goes, the program
+LEADER = """
+import os, signal, subprocess, sys
+def job():
+    os.setpgid(0, 0)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
+    os.tcsetpgrp(0, os.getpid())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTTOU, signal.SIGHUP])
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+p = subprocess.Popen(sys.argv[2:], preexec_fn=job)
+with open(sys.argv[1] + ".pid", "w") as f:
+    f.write(str(p.pid))
+status = p.wait()
+with open(sys.argv[1] + ".new", "w") as f:
+    f.write(str(status))
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+"""
 COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[78]|\x1b\(B|\x0f|\r")
 
 
@@ -88,9 +106,15 @@ class Terminal:
             pass
         return self.proc.returncode
 
+    def hang_up(self):
+        """The window is closed."""
+        if self.master >= 0:
+            os.close(self.master)
+        self.master = -1
+
     def close(self):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.proc.pid, signal.SIGKILL)
         self.proc.wait()
-        os.close(self.master)
+        self.hang_up()
         os.close(self.slave)
