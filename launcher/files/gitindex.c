@@ -21,7 +21,10 @@
 #define SIGN_EOIE     0x454f4945U
 #define SIGN_IEOT     0x49454f54U
 #define HEADER_SIZE   12
-#define STAT_SIZE     40	  /* of an entry, before the name of its object */
+#define STAT_SIZE     40 /* of an entry, before the name of its object */
+#define MODE_AT	      24 /* in that */
+#define MODE_TYPE     0170000
+#define MODE_LINK     0160000	  /* a repository's commit */
 #define FLAG_EXTENDED 0x4000	  /* two bytes more */
 #define FLAG_LENGTH   0x0fff	  /* this many, or more */
 #define NAME_ROOM     (64 * 1024) /* git itself has no bound, the kernel has PATH_MAX */
@@ -32,7 +35,7 @@
  * @left: entries
  * @blocks: what is left of the table of blocks; none is known if it is empty
  * @in_block: entries that are left of the block
- * @at: the name of the last entry
+ * @at: the name of the last entry, @len its length, @link: whether it is, or @all are, a repository
  */
 struct entries {
 	const uint8_t *base;
@@ -45,6 +48,7 @@ struct entries {
 	bool has_blocks;
 	char *at;
 	size_t len;
+	bool link, all;
 };
 
 static size_t position(const struct entries *e)
@@ -105,8 +109,11 @@ static bool take_entry(struct entries *e, bool first)
 	size_t begin = position(e), kept, n;
 	const uint8_t *p;
 	uint16_t flags, more;
+	uint32_t mode;
 
-	if (!reader_take(&e->r, STAT_SIZE + e->hash, &p) || !reader_u16be(&e->r, &flags) ||
+	if (!reader_take(&e->r, MODE_AT, &p) || !reader_u32be(&e->r, &mode) ||
+	    !reader_take(&e->r, STAT_SIZE - MODE_AT - sizeof(mode) + e->hash, &p) ||
+	    !reader_u16be(&e->r, &flags) ||
 	    (flags & FLAG_EXTENDED && !reader_u16be(&e->r, &more)) || !take_kept(e, first, &kept) ||
 	    !reader_until(&e->r, 0, &p, &n) || kept + n >= NAME_ROOM)
 		return false;
@@ -115,6 +122,7 @@ static bool take_entry(struct entries *e, bool first)
 	memcpy(e->at + kept, p, n);
 	e->len = kept + n;
 	e->at[e->len] = '\0';
+	e->link = e->all || (mode & MODE_TYPE) == MODE_LINK;
 	return take_padding(e, begin);
 }
 
@@ -146,7 +154,7 @@ static bool is_elsewhere(const char *name)
 	return false;
 }
 
-static enum gitindex read_all(struct entries *e)
+static enum gitindex read_all(struct entries *e, gitindex_use *use, void *arg)
 {
 	bool first;
 
@@ -157,6 +165,8 @@ static enum gitindex read_all(struct entries *e)
 			return GITINDEX_BAD;
 		if (is_elsewhere(e->at))
 			return GITINDEX_ELSEWHERE;
+		if (e->link && use)
+			use(arg, e->at);
 	}
 	return e->in_block || e->blocks.n ? GITINDEX_BAD : GITINDEX_OK;
 }
@@ -192,18 +202,21 @@ static bool is_end(const struct entries *e, size_t end, size_t hash)
 	       !reader_u32be(&r, &size) || !reader_u32be(&r, &offset) || offset == end;
 }
 
-enum gitindex gitindex_check(const void *p, size_t n, size_t hash, char **name)
+enum gitindex gitindex_check(const void *p, size_t n, size_t hash, bool all, gitindex_use *use,
+			     void *arg, char **name)
 {
 	CLEANUP_FREE char *at = xcalloc(NAME_ROOM, 1);
-	struct entries e = { .base = p, .size = n < hash ? 0 : n - hash, .hash = hash, .at = at };
-	enum gitindex found = read_all(&e);
+	struct entries e = {
+		.base = p, .size = n < hash ? 0 : n - hash, .hash = hash, .all = all, .at = at
+	};
+	enum gitindex found = read_all(&e, use, arg);
 
 	*name = NULL;
 	if (found == GITINDEX_OK && (!is_end(&e, position(&e), hash) ||
 				     !is_end(&e, position(&e), GITINDEX_SHA1) || !find_blocks(&e)))
 		found = GITINDEX_BAD;
 	if (found == GITINDEX_OK && e.has_blocks)
-		found = read_all(&e);
+		found = read_all(&e, NULL, NULL);
 	if (found == GITINDEX_ELSEWHERE)
 		*name = xstrdup(at);
 	return found;

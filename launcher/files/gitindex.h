@@ -7,6 +7,7 @@
 #ifndef LAUNCHER_FILES_GITINDEX_H
 #define LAUNCHER_FILES_GITINDEX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define GITINDEX_SHA1	20 /* the size of an object's name */
@@ -19,12 +20,18 @@ enum gitindex {
 	GITINDEX_BAD,	    /* git would not read it either, or not in one way only */
 };
 
+/** typedef gitindex_use - takes the name of a repository in the working tree, a submodule, say */
+typedef void gitindex_use(void *arg, const char *name);
+
 /**
  * gitindex_check() - look at every name (gitformat-index(5), versions 2 to 4)
  * @p, @n: the file
  * @hash: the size of an object's name in this repository
+ * @all: of a file that a split index refers to, in which any name may become a repository's
+ * @use: called for each repository, or each name, with @arg; or NULL
  * @name: receives the name that leads elsewhere, which the caller frees; else NULL
  */
-enum gitindex gitindex_check(const void *p, size_t n, size_t hash, char **name);
+enum gitindex gitindex_check(const void *p, size_t n, size_t hash, bool all, gitindex_use *use,
+			     void *arg, char **name);
 
 #endif

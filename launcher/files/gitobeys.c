@@ -13,6 +13,7 @@
  *    that directory in every working tree.
  *  - The same of the repositories around the working tree: "hooksPath = app/.husky" where that is app.
  *  - Symbolic links among hooks.
+ *  - The repositories in the working tree that the index knows of.
  *
  * What a program so named calls in turn is not looked at. Names that lead out of the writable roots
  * are left to the caller to pass over.
@@ -34,8 +35,10 @@
 #include "base/fd.h"
 #include "base/xalloc.h"
 #include "launcher/files/gitconfig.h"
+#include "launcher/files/gitindex.h"
 
 #define CONFIG_MAX  (1024 * 1024)
+#define INDEX_MAX   (256 * 1024 * 1024)
 #define DEPTH_MAX   10	 /* of includes, as git's own limit, and of submodule directories */
 #define DIRS_MAX    4096 /* that are looked at for submodules */
 #define QUOTES	    "\"'"
@@ -62,7 +65,8 @@ struct search {
 	const char *root;
 	char *const *homes;
 	size_t nhomes;
-	unsigned dirs;
+	unsigned dirs, links;
+	size_t hash; /* the size of an object's name in this repository */
 	bool around; /* in a repository around, where the command cannot take permissions */
 };
 
@@ -257,6 +261,8 @@ static void take_variable(void *arg, const char *section, const char *key, const
 		add_hooks_path(c->s, value);
 	} else if (strcasecmp(key, "attributesfile") == 0) {
 		add_file(c->s, absolute(c->s, c->s->root, value));
+	} else if (strcasecmp(section, "extensions") == 0 && strcasecmp(key, "objectformat") == 0) {
+		c->s->hash = strcmp(value, "sha256") == 0 ? GITINDEX_SHA256 : GITINDEX_SHA1;
 	} else if (is_run(section, key)) {
 		add_words(c->s, value, strcasecmp(section, "alias") != 0 || value[0] == '!');
 	}
@@ -280,15 +286,19 @@ static void read_config(struct search *s, const char *file, unsigned depth, char
 		free(c.worktree);
 }
 
+static void read_index(struct search *s, const char *git);
+
 static void read_git_dir(struct search *s, const char *git, char **worktree)
 {
 	CLEANUP_FREE char *config = xasprintf("%s/config", git);
 	CLEANUP_FREE char *own = xasprintf("%s/config.worktree", git);
 	CLEANUP_FREE char *hooks = xasprintf("%s/hooks", git);
 
+	s->hash = GITINDEX_SHA1;
 	read_config(s, config, 0, worktree);
 	read_config(s, own, 0, NULL);
 	add_hooks(s, hooks);
+	read_index(s, git);
 }
 
 static void add_dir(struct search *s, const char *path, bool linked)
@@ -428,6 +438,45 @@ static void take_worktree(struct search *s, const char *git, unsigned depth)
 		read_for_tree(s, tree, common);
 		read_for_tree(s, tree, git);
 	}
+}
+
+/*
+ * A repository that the index knows of, though it is no submodule in .git/modules: git status looks into
+ * it. Its ".git" is a directory, or says where that is.
+ */
+static void take_link(void *arg, const char *name)
+{
+	struct search *s = arg;
+	CLEANUP_FREE char *tree = xasprintf("%s/%s", s->root, name);
+	CLEANUP_FREE char *git = xasprintf("%s/.git", tree);
+	CLEANUP_FREE char *to = read_link(tree, ".git", "gitdir: ");
+	CLEANUP_FREE char *real = realpath(to ? to : git, NULL);
+	size_t hash = s->hash;
+
+	if (!real || s->dirs >= DIRS_MAX)
+		return;
+	s->dirs++;
+	if (to)
+		add_file(s, xstrdup(git));
+	add_dir(s, real, false);
+	if (s->links++ < DEPTH_MAX)
+		read_for_tree(s, tree, real);
+	s->links--;
+	s->hash = hash;
+}
+
+static void read_index(struct search *s, const char *git)
+{
+	CLEANUP_FREE char *file = xasprintf("%s/index", git);
+	CLEANUP_CLOSE int fd = fd_open_regular(AT_FDCWD, file, 0, &(struct error){ 0 });
+	size_t n;
+	CLEANUP_FREE char *text = fd < 0 ? NULL : fd_read_file(fd, INDEX_MAX, &n);
+	CLEANUP_FREE char *elsewhere = NULL;
+
+	if (text)
+		(void)gitindex_check(text, n, s->hash, false, take_link, s, &elsewhere);
+	else
+		check_unread(s, file, errno);
 }
 
 static void read_users_config(struct search *s)

@@ -14,6 +14,8 @@
  *
  *  - index, and the files that a split one refers to: names in it that lead out of the working tree, or
  *    into .git. git checkout writes there, hooks or start-up files, and git commit copies from there.
+ *    A repository that it knows of is one that git status looks into, and whose configuration it obeys. Those
+ *    of the start are locked (gitobeys.c).
  *  - MERGE_AUTOSTASH: with the next commit git writes what is in that stash into the working tree, where
  *    the names of protect.c are free again by then.
  *
@@ -25,11 +27,13 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -43,6 +47,7 @@
 #define STATE_MAX (4 * 1024 * 1024)
 #define INDEX_MAX (256 * 1024 * 1024) /* of two million files */
 #define TODO	  "git-rebase-todo"
+#define DOT_GIT	  ".git"
 
 #define RUNS   "'git rebase --continue' would run:"
 #define MERGES "git would run a program of this name to merge:"
@@ -51,6 +56,7 @@
 #define QUOTES "git would have a shell run:"
 #define COPIES "git would copy a file from elsewhere into rr-cache:"
 #define STASH  "the next 'git commit' would write what is in this stash into the working tree:"
+#define LOOKS  "git would look into this repository, and obey its configuration:"
 #define WRITES "git would write or read a file elsewhere by it ('git reset' makes a new one):"
 
 const char *gitstate_take_away(int dir, const char *name)
@@ -493,19 +499,93 @@ static bool is_same(struct gitstate *g, const struct gitstate_visit *v, int fd, 
 	       gitseen_has(&g->seen, GITSEEN_INDEX, at, id, sizeof(id));
 }
 
+/** struct links - repositories of an index; @tree: the working tree, @at: where the index is */
+struct links {
+	struct gitstate *g;
+	const struct gitstate_visit *v;
+	int tree;
+	const char *at;
+};
+
+/* Whether the .git in @dir is what it was at the start. */
+static bool is_same_repo(struct links *l, int dir, const char *name)
+{
+	CLEANUP_FREE char *where = xasprintf("%s:%s", l->at, name);
+	struct gitseen *seen = &l->g->seen;
+	struct statx st;
+	uint64_t id[3];
+
+	if (statx(dir, DOT_GIT, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
+		return errno == ENOENT;
+	id[0] = makedev(st.stx_dev_major, st.stx_dev_minor);
+	id[1] = st.stx_ino;
+	id[2] = (uint64_t)(st.stx_mask & STATX_BTIME ? st.stx_btime.tv_sec : 0);
+	if (l->v->task != GITSTATE_SWEEP &&
+	    gitstate_is_older(l->g, (struct timespec){ .tv_sec = (time_t)id[2] }))
+		gitseen_add(seen, GITSEEN_REPO, where, id, sizeof(id));
+	return l->v->task != GITSTATE_SWEEP ||
+	       gitseen_has(seen, GITSEEN_REPO, where, id, sizeof(id));
+}
+
+/* Under a name that git does not know; nothing in it is lost. */
+static const char *unmake_repo(int dir)
+{
+	static const char *const names[] = { DOT_GIT ".sbx-net", DOT_GIT ".sbx-net.1",
+					     DOT_GIT ".sbx-net.2" };
+	CLEANUP_FREE char *link = xasprintf("/proc/self/fd/%d", dir);
+
+	(void)chmod(link, 0755); /* the command may have taken the permission */
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (renameat2(dir, DOT_GIT, dir, names[i], RENAME_NOREPLACE) == 0)
+			return "the command has left it, and its .git is .git.sbx-net now";
+	return "the command has left it; remove its .git before you use git there";
+}
+
+/* By a link on the way git does not look for repositories either. */
+static void take_link(void *arg, const char *name)
+{
+	struct links *l = arg;
+	CLEANUP_CLOSE int dir =
+		l->tree < 0 ? -1 : fd_open_plain(l->tree, name, O_PATH | O_DIRECTORY);
+
+	if (dir < 0 && l->tree >= 0 && errno == EACCES && l->v->task == GITSTATE_SWEEP)
+		l->v->say(
+			l->v->arg, l->at, LOOKS, name,
+			"it cannot be looked at; see whether it is yours before you use git there");
+	if (dir < 0 || is_same_repo(l, dir, name))
+		return;
+	l->v->say(l->v->arg, l->at, LOOKS, name, unmake_repo(dir));
+}
+
+#define SHARED "sharedindex."
+
+static bool is_shared(const char *name)
+{
+	return strncasecmp(name, SHARED, strlen(SHARED)) == 0;
+}
+
 static void visit_index(struct gitstate *g, const struct gitstate_visit *v, int dir,
 			const char *name, const char *at)
 {
 	CLEANUP_CLOSE int fd = fd_open_regular(dir, name, O_NOFOLLOW, &(struct error){ 0 });
+	bool own = !strchr(at, '/') && g->tree >= 0;
+	CLEANUP_CLOSE int other = -1;
 	CLEANUP_FREE char *text = NULL, *found = NULL;
+	struct links links = { .g = g, .v = v, .at = at };
+	enum gitindex is = GITINDEX_BAD;
 	size_t n;
 
 	if (fd < 0 && errno != EACCES)
 		return;
-	if (fd >= 0 && (is_same(g, v, fd, at) || v->task == GITSTATE_NOTE))
-		return;
 	text = fd < 0 ? NULL : fd_read_file(fd, INDEX_MAX, &n);
-	switch (text ? gitindex_check(text, n, hash_size(dir), &found) : GITINDEX_BAD) {
+	other = own ? -1 : open_tree(g, v, dir, at);
+	links.tree = own ? g->tree : other;
+	if (text)
+		is = gitindex_check(text, n, hash_size(dir), is_shared(name), take_link, &links,
+				    &found);
+	if (fd >= 0 && is_same(g, v, fd, at))
+		return;
+	switch (is) {
 	case GITINDEX_OK:
 		break;
 	case GITINDEX_ELSEWHERE:
@@ -523,12 +603,10 @@ static bool is_blank(const char *text, size_t n)
 	return n == 0;
 }
 
-#define SHARED "sharedindex."
-
 bool gitstate_is_top(const char *name)
 {
 	return strcasecmp(name, "index") == 0 || strcasecmp(name, "MERGE_AUTOSTASH") == 0 ||
-	       strncasecmp(name, SHARED, strlen(SHARED)) == 0;
+	       is_shared(name);
 }
 
 void gitstate_top(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,

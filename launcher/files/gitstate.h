@@ -60,7 +60,11 @@ void gitstate_file(struct gitstate *g, const struct gitstate_visit *v, int dir, 
 /** gitstate_is_top() - whether gitstate_top() is to be called for a file of this name. */
 bool gitstate_is_top(const char *name);
 
-/** gitstate_top() - the same for a file @name right in the git directory @dir: an index, an autostash. */
+/**
+ * gitstate_top() - the same for a file @name right in the git directory @dir: an index, an autostash
+ *
+ * A new repository that an index knows of keeps its files, but is none any more: its .git is renamed.
+ */
 void gitstate_top(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
 		  const char *at);
 

@@ -283,6 +283,55 @@ class Leftover(World):
                 got = self.host(uid, "git cat-file blob $(echo canary | git hash-object --stdin)", check=False)
                 self.assertEqual(got.stdout, "canary\n" if bare else "")
 
+    # a repository in a directory, known to the index; git status outside looks into it
+    FSMONITOR = "printf '[core]\\nfsmonitor = touch %s/mark; false\\n' $D >> "
+    REPOSITORY = "git init -q %s; " + GIT + "-C %s commit -q --allow-empty -m x; "
+    KNOWN = REPOSITORY % (("sub",) * 2) + "git add sub; "
+    LOOKED_INTO = {  # what the user has done, the command, and where the .git is afterwards
+        "new": ("true", KNOWN + FSMONITOR + "sub/.git/config", "sub"),
+        "deeper": ("true", REPOSITORY % (("p/b",) * 2) + "git add p/b; " + FSMONITOR + "p/b/.git/config", "p/b"),
+        "missing": (KNOWN + "rm -rf sub/.git; " + GIT + "commit -qm sub", REPOSITORY % (("sub",) * 2) +
+                    FSMONITOR + "sub/.git/config", "sub"),
+        "a file": ("true", "git init -q --separate-git-dir=elsewhere sub; " + GIT + "-C sub commit -q --allow-empty "
+                   "-m x; git add sub; " + FSMONITOR + "elsewhere/config", "sub"),
+        "split": ("git config core.splitIndex true", KNOWN + "git update-index --split-index; git -C sub checkout -q "
+                  "--orphan o; " + GIT + "-C sub commit -q --allow-empty -m y; git add sub; " +
+                  FSMONITOR + "sub/.git/config", "sub"),
+        "a taken permission": ("true", KNOWN + FSMONITOR + "sub/.git/config; chmod 555 sub", "sub"),
+    }
+
+    def test_git_looks_into_no_repository_of_the_commands(self):
+        """As a shell's prompt has it do, right after the run."""
+        for uid in users():
+            for name, (before, script, sub) in self.LOOKED_INTO.items():
+                for bare in (True, False):
+                    with self.subTest(uid=uid, name=name, bare=bare):
+                        self.repository(uid)
+                        self.host(uid, before)
+                        done = self.command(uid, "(" + script + ") 2>/dev/null", bare)
+                        self.assertEqual((done.returncode, "obey its configuration" in done.stderr),
+                                         (0, not bare), done.stderr)
+                        self.host(uid, "git status")
+                        self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
+                        kept = "/.git" if bare else "/.git.sbx-net"
+                        self.assertTrue(os.path.exists(self.repo + "/" + sub + kept))
+
+    def test_a_repository_of_the_users_is_locked(self):
+        """One that is in the index at the start: its configuration stays, and git works in it."""
+        for uid in users():
+            for before in (self.KNOWN, "git init -q --separate-git-dir=elsewhere sub; " + GIT +
+                           "-C sub commit -q --allow-empty -m x; git add sub"):
+                for bare in (True, False):
+                    self.repository(uid)
+                    self.host(uid, before)
+                    done = self.command(uid, "cd sub; " + GIT + "commit -q --allow-empty -m more; touch done; "
+                                        "D=$D; c=$(git rev-parse --git-dir)/config; " + self.FSMONITOR + "$c", bare)
+                    self.assertTrue(os.path.exists(self.repo + "/sub/done"), done.stderr)
+                    self.assertNotIn("sbx-net", done.stderr)
+                    self.host(uid, "git status")
+                    self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
+                    self.assertEqual(self.host(uid, "git -C sub log -1 --format=%s").stdout, "more\n")
+
     # what git itself makes of an index, and of the configuration that it does so by
     INDICES = {
         "version 4": ("git config index.version 4; git config index.threads 4", ""),

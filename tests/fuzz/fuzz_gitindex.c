@@ -31,14 +31,14 @@ static void check(const uint8_t *data, size_t size, size_t hash)
 {
 	uint8_t *other = malloc(size + 1);
 	char *name, *again;
-	enum gitindex found = gitindex_check(data, size, hash, &name);
+	enum gitindex found = gitindex_check(data, size, hash, false, NULL, NULL, &name);
 
 	CHECK((found == GITINDEX_ELSEWHERE) == (name != NULL));
 	CHECK(!name || leads_elsewhere(name));
 	memcpy(other, data, size);
 	for (size_t i = size > hash ? size - hash : 0; i < size; i++)
 		other[i] ^= 255;
-	CHECK(gitindex_check(other, size, hash, &again) == found);
+	CHECK(gitindex_check(other, size, hash, false, NULL, NULL, &again) == found);
 	free(again);
 	free(name);
 	free(other);

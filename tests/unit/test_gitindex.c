@@ -11,6 +11,14 @@
 #include "base/cleanup.h"
 #include "launcher/files/gitindex.h"
 
+static char heard[256];
+
+static void hear(void *arg, const char *name)
+{
+	(void)arg;
+	strcat(strcat(heard, name), "|");
+}
+
 /* An index that is made byte by byte. */
 static struct made {
 	uint8_t v[8192];
@@ -77,7 +85,7 @@ static enum gitindex check(char **name)
 	enum gitindex found;
 
 	put(zeros, m.hash);
-	found = gitindex_check(m.v, m.n, m.hash, name);
+	found = gitindex_check(m.v, m.n, m.hash, false, hear, NULL, name);
 	m.n -= m.hash;
 	return found;
 }
@@ -144,6 +152,27 @@ static void test_check_puts_names_together(void **state)
 	assert_string_equal(name, "a/.git/config");
 }
 
+static void test_check_tells_of_repositories(void **state)
+{
+	char *name;
+
+	(void)state;
+	begin(4, GITINDEX_SHA1, 3);
+	add_entry("sub/a", 0, 0);
+	m.v[m.begin + 26] = 0160000 >> 8;
+	add_entry("file", 0, 0);
+	m.v[m.begin + 26] = 0100644 >> 8;
+	add_entry("x", 0, 0);
+	m.v[m.begin + 26] = 0160000 >> 8;
+	heard[0] = '\0';
+	expect(GITINDEX_OK);
+	assert_string_equal(heard, "sub/a|x|");
+	heard[0] = '\0';
+	assert_int_equal(gitindex_check(m.v, m.n + m.hash, m.hash, true, hear, NULL, &name),
+			 GITINDEX_OK);
+	assert_string_equal(heard, "sub/a|file|x|");
+}
+
 static void test_check_refuses_what_is_cut_short(void **state)
 {
 	CLEANUP_FREE char *name = NULL;
@@ -152,7 +181,8 @@ static void test_check_refuses_what_is_cut_short(void **state)
 	begin(2, GITINDEX_SHA1, 1);
 	add_entry("a", 0, 0);
 	for (size_t n = 0; n < m.n + m.hash; n++)
-		assert_int_equal(gitindex_check(m.v, n, m.hash, &name), GITINDEX_BAD);
+		assert_int_equal(gitindex_check(m.v, n, m.hash, false, NULL, NULL, &name),
+				 GITINDEX_BAD);
 	begin(5, GITINDEX_SHA1, 0);
 	expect(GITINDEX_BAD);
 	begin(1, GITINDEX_SHA1, 0);
@@ -230,6 +260,7 @@ int main(void)
 		cmocka_unit_test(test_check_reads_every_version),
 		cmocka_unit_test(test_check_finds_names_that_lead_elsewhere),
 		cmocka_unit_test(test_check_puts_names_together),
+		cmocka_unit_test(test_check_tells_of_repositories),
 		cmocka_unit_test(test_check_refuses_what_is_cut_short),
 		cmocka_unit_test(test_check_refuses_another_length),
 		cmocka_unit_test(test_check_reads_blocks_in_one_way),
