@@ -27,6 +27,7 @@
 #include "base/fd.h"
 #include "base/xalloc.h"
 
+#define GARBAGE_MS	 20  /* for all of them */
 #define LOCK_ATTEMPTS	 100 /* of 10 ms: another run may just be tidying up */
 #define PLACEHOLDER_MODE 0444
 #define PLACEHOLDER_DIR	 0555
@@ -298,14 +299,33 @@ static void remove_one(const struct placeholder *m)
 		(void)fchmod(m->dir, was.st_mode & 07777);
 }
 
+/*
+ * A command may have locked it as well, and have sent the descriptor to itself before it ended: that
+ * lasts until the kernel has collected such garbage, which takes it moments.
+ */
+static bool lock_alone(int dir, unsigned *patience)
+{
+	const struct timespec pause = { .tv_nsec = 1000 * 1000 };
+
+	while (flock(dir, LOCK_EX | LOCK_NB) < 0) {
+		if (errno != EWOULDBLOCK || *patience == 0)
+			return false;
+		--*patience;
+		(void)nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
 void placeholders_remove(const struct placeholders *h)
 {
+	unsigned patience = GARBAGE_MS;
+
 	/* from the last to the first: what is in a directory that we made comes after it */
 	for (size_t i = h->n; i-- > 0;) {
 		const struct placeholder *m = &h->v[i];
 
 		/* Locked already by an earlier one of the same directory, or another run's still. */
-		if (flock(m->dir, LOCK_EX | LOCK_NB) == 0)
+		if (lock_alone(m->dir, &patience))
 			remove_one(m);
 	}
 }
