@@ -51,6 +51,13 @@ static const uint32_t denied_ioctl[] = {
 	0x40086602, /* FS_IOC_SETFLAGS: chattr, not mediated by Landlock */
 	0x40046602, /* FS_IOC32_SETFLAGS */
 	0x401c5820, /* FS_IOC_FSSETXATTR */
+	/*
+	 * fscrypt: with a directory of the user's that may be read, whose key he has added, take the
+	 * key away (his files are closed to everybody, outside as well), or add one
+	 */
+	0xc0506617, /* FS_IOC_ADD_ENCRYPTION_KEY */
+	0xc0406618, /* FS_IOC_REMOVE_ENCRYPTION_KEY */
+	0xc0406619, /* FS_IOC_REMOVE_ENCRYPTION_KEY_ALL_USERS */
 	/* load a module for whoever asks: bridge, 8021q (net/socket.c, sock_ioctl()) */
 	0x8940, /* SIOCGIFBR */
 	0x8941, /* SIOCSIFBR */

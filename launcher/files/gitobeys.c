@@ -13,7 +13,7 @@
  *    that directory in every working tree.
  *  - The same of the repositories around the working tree: "hooksPath = app/.husky" where that is app.
  *  - Symbolic links among hooks.
- *  - The repositories in the working tree that the index knows of.
+ *  - The repositories in the working tree that the index knows of, and those that are remotes.
  *
  * What a program so named calls in turn is not looked at. Names that lead out of the writable roots
  * are left to the caller to pass over.
@@ -248,6 +248,8 @@ static bool is_run(const char *section, const char *key)
 	       is_listed(sections, ARRAY_SIZE(sections), section);
 }
 
+static void add_remote(struct search *s, const char *value);
+
 static void take_variable(void *arg, const char *section, const char *key, const char *value)
 {
 	struct config *c = arg;
@@ -263,6 +265,9 @@ static void take_variable(void *arg, const char *section, const char *key, const
 		add_file(c->s, absolute(c->s, c->s->root, value));
 	} else if (strcasecmp(section, "extensions") == 0 && strcasecmp(key, "objectformat") == 0) {
 		c->s->hash = strcmp(value, "sha256") == 0 ? GITINDEX_SHA256 : GITINDEX_SHA1;
+	} else if (strcasecmp(section, "remote") == 0 &&
+		   (strcasecmp(key, "url") == 0 || strcasecmp(key, "pushurl") == 0)) {
+		add_remote(c->s, value);
 	} else if (is_run(section, key)) {
 		add_words(c->s, value, strcasecmp(section, "alias") != 0 || value[0] == '!');
 	}
@@ -477,6 +482,25 @@ static void read_index(struct search *s, const char *git)
 		(void)gitindex_check(text, n, s->hash, false, take_link, s, &elsewhere);
 	else
 		check_unread(s, file, errno);
+}
+
+/* A remote in the working tree: git push runs its hooks, as git fetch obeys its configuration. */
+static void add_remote(struct search *s, const char *value)
+{
+	const char *path = strncmp(value, "file://", 7) == 0 ? value + 7 : value;
+	CLEANUP_FREE char *spelt = absolute(s, s->root, path);
+	CLEANUP_FREE char *git = xasprintf("%s/.git", spelt);
+	CLEANUP_FREE char *real = realpath(has(spelt, "HEAD") ? spelt : git, NULL);
+	size_t hash = s->hash;
+
+	if (!real || !is_beneath_root(s, real) || s->dirs >= DIRS_MAX)
+		return;
+	s->dirs++;
+	add_dir(s, real, false);
+	if (s->links++ < DEPTH_MAX)
+		read_git_dir(s, real, NULL);
+	s->links--;
+	s->hash = hash;
 }
 
 static void read_users_config(struct search *s)

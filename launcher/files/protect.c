@@ -65,6 +65,13 @@ static const struct name {
 	{ ".hg", "hgrc-not-shared", "" },
 	/* what says whether another repository's hgrc is obeyed; empty, as it may be missing */
 	{ ".hg", "requires", "" },
+	/* Jujutsu, Sapling, Darcs, Pijul: editors, pagers, hooks */
+	{ ".jj", "workspace-config.toml", "" },
+	{ ".jj/repo", "config.toml", "" },
+	{ ".sl", "config", "" },
+	{ "_darcs/prefs", "defaults", "" },
+	{ "_darcs/prefs", "prefs", "" },
+	{ ".pijul", "config", "" },
 	{ "", ".sbx-net", NULL },
 	{ "", ".claude", NULL },
 	{ "", ".codex", NULL },
@@ -75,6 +82,10 @@ static const struct name {
 	{ "", ".mcp.json", NULL },
 	{ "", ".envrc", NULL },
 };
+
+/* Where names belong only if the directory is there. */
+static const char *const dot_dirs[] = { ".git", ".hg",		".jj",	 ".jj/repo",
+					".sl",	"_darcs/prefs", ".pijul" };
 
 /*
  * What shells, sessions and tools run or obey in the home directory only. @content: as above, for
@@ -404,7 +415,7 @@ static int protect_obeyed(struct protect *p, const struct gitobeys *g, const cha
 }
 
 /*
- * .git, .hg: names are made in a directory, also in one that a link leads to, if that is writable
+ * .git, .hg and others: names are made in a directory, also in one that a link leads to, if that is writable
  * inside.
  * A link or a file is locked itself: whoever replaces it has a repository of his own.
  */
@@ -451,8 +462,10 @@ static int protect_root(struct protect *p, const char *root, const struct homes 
 		return -1;
 	if (placeholders_are_all(top))
 		return 0;
-	if (protect_dot_dir(p, top, path, ".git", err) ||
-	    protect_dot_dir(p, top, path, ".hg", err) || protect_names(p, top, path, "", err))
+	for (size_t i = 0; i < ARRAY_SIZE(dot_dirs); i++)
+		if (protect_dot_dir(p, top, path, dot_dirs[i], err))
+			return -1;
+	if (protect_names(p, top, path, "", err))
 		return -1;
 	gitobeys_find(path, homes->v, homes->n, &g);
 	rc = protect_obeyed(p, &g, path, err);

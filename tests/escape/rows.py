@@ -273,6 +273,9 @@ FILES = [
     # A snapshot of the subvolume would lay open what mounts hide: btrfs, bcachefs.
     sure("F-015", "ioctl 0x50009417", "EPERM", {"ENOTTY"}),
     sure("F-015", "ioctl 0x4020bc10", "EPERM", {"ENOTTY"}),
+    # Each adds or takes a key of fscrypt, with which the user's files are closed to everybody.
+    sure("F-015", "ioctl 0xc0506617", "EPERM", {"ENOTTY"}),
+    sure("F-015", "ioctl 0xc0406618", "EPERM", {"ENOTTY"}),
     # Each loads a module of the host's for whoever asks: bridge, 8021q.
     sure("K-09", "ioctl 0x8940", "EPERM", {"ENOTTY"}),
     sure("K-09", "ioctl 0x89a0", "EPERM", {"ENOTTY"}),

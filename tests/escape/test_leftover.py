@@ -432,6 +432,18 @@ class Leftover(World):
                         self.host(uid, "git status")
                         self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
 
+    def test_hooks_of_a_remote_in_the_workspace_are_not_the_commands(self):
+        for uid in users():
+            for url in ("./r.git", "file://$PWD/r.git"):
+                for bare in (True, False):
+                    self.repository(uid)
+                    self.host(uid, "git init -q --bare r.git; git remote add origin " + url)
+                    self.command(uid, "touch done; printf '#!/bin/sh\\ntouch %s/mark\\n' $D > r.git/hooks/post-receive; "
+                                 "chmod +x r.git/hooks/post-receive", bare)
+                    self.assertTrue(os.path.exists(self.repo + "/done"))
+                    self.host(uid, "git push -q origin main")
+                    self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
+
     def test_remotes_of_old_are_not_the_commands_to_name(self):
         for uid in users():
             for kind, text in (("remotes", "URL: $D/r.git"), ("branches", "$D/r.git")):

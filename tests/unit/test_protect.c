@@ -109,6 +109,33 @@ static void test_mercurial_is_locked_where_it_is(void **state)
 	assert_int_equal(rmdir(".hg"), 0);
 }
 
+static void test_other_systems_are_locked_where_they_are(void **state)
+{
+	static const char *const names[] = { ".jj/repo/config.toml", ".jj/workspace-config.toml",
+					     ".sl/config", "_darcs/prefs/defaults",
+					     ".pijul/config" };
+	struct protect p;
+
+	(void)state;
+	prepare(&p);
+	assert_false(exists(".jj") || exists("_darcs"));
+	finish(&p);
+	assert_int_equal(system("mkdir -p .jj/repo .sl _darcs/prefs .pijul"),
+			 0); // NOLINT(cert-env33-c)
+	prepare(&p);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		assert_true(lists(&p, names[i]) && exists(names[i]));
+	finish(&p);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		assert_false(exists(names[i]));
+	/* a second workspace: a file says where the repository is */
+	assert_int_equal(system("rm -r .jj/repo; echo ../a > .jj/repo"), 0); // NOLINT(cert-env33-c)
+	prepare(&p);
+	assert_true(lists(&p, ".jj/repo"));
+	finish(&p);
+	assert_int_equal(system("rm -r .jj .sl _darcs .pijul"), 0); // NOLINT(cert-env33-c)
+}
+
 /* How many names an empty directory is left with. */
 static size_t entries(void)
 {
@@ -699,6 +726,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_absent_names_are_held_and_let_go),
+		cmocka_unit_test(test_other_systems_are_locked_where_they_are),
 		cmocka_unit_test(test_mercurial_is_locked_where_it_is),
 		cmocka_unit_test(test_an_empty_root_stays_empty),
 		cmocka_unit_test(test_home_is_held_where_it_is_writable),
