@@ -21,6 +21,7 @@
 #include "cli/report/report.h"
 #include "launcher/pin.h"
 #include "launcher/weaker.h"
+#include "policy/prompt.h"
 #include "proxy/upstream.h"
 
 #define TIMEOUT_MAX_S	  (10UL * 365 * 24 * 60 * 60) /* ten years: no run is meant to be longer */
@@ -338,47 +339,70 @@ static int apply_timeout(struct run_options *o, const struct option_spec *spec, 
 {
 	uint64_t s;
 
-	if (!reader_decimal(value, strlen(value), TIMEOUT_MAX_S, &s) || s == 0)
-		return error_set(err, 0, "needs %s from 1 to %lu, not '%s'", spec->arg,
-				 TIMEOUT_MAX_S, show(value).s);
+	if (!reader_decimal(value, strlen(value), TIMEOUT_MAX_S, &s))
+		s = prompt_parse_duration(value, strlen(value));
+	if (s == 0)
+		return error_set(err, 0, "needs %s from 1 to %lu, or 15m, 2h, 7d, not '%s'",
+				 spec->arg, TIMEOUT_MAX_S, show(value).s);
 	o->timeout = (unsigned)s;
 	return 0;
 }
 
-static const struct {
+static const struct limit_kind {
 	const char *word;
 	int resource;
+	bool bytes;
 } limit_kinds[] = {
-	{ "cpu", RLIMIT_CPU },	   { "as", RLIMIT_AS },	      { "nofile", RLIMIT_NOFILE },
-	{ "nproc", RLIMIT_NPROC }, { "fsize", RLIMIT_FSIZE },
+	{ "cpu", RLIMIT_CPU, false },	    { "as", RLIMIT_AS, true },
+	{ "nofile", RLIMIT_NOFILE, false }, { "nproc", RLIMIT_NPROC, false },
+	{ "fsize", RLIMIT_FSIZE, true },
 };
+
+static const struct limit_kind *find_kind(const char *word, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(limit_kinds); i++)
+		if (strlen(limit_kinds[i].word) == len &&
+		    memcmp(limit_kinds[i].word, word, len) == 0)
+			return &limit_kinds[i];
+	return NULL;
+}
+
+/* N, of bytes also in units of 1024: 512K, 64M, 2G. */
+static bool parse_amount(const char *text, bool bytes, uint64_t *out)
+{
+	static const char units[] = "KMG";
+	size_t len = strlen(text);
+	const char *unit = bytes && len > 1 ? strchr(units, text[len - 1]) : NULL;
+	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+
+	if (!reader_decimal(text, len - (unit != NULL), (uint64_t)INT64_MAX >> shift, out))
+		return false;
+	*out <<= shift;
+	return true;
+}
 
 static int apply_limit(struct run_options *o, const struct option_spec *spec, const char *value,
 		       struct error *err)
 {
-	const char *sep = strchr(value, '=');
+	size_t len = strcspn(value, "=");
+	const struct limit_kind *kind = find_kind(value, len);
 	uint64_t n;
 
 	(void)spec;
-	if (!sep || !reader_decimal(sep + 1, strlen(sep + 1), INT64_MAX, &n))
+	if (!kind && value[len])
 		return error_set(err, 0,
-				 "needs KIND=N with a whole number, such as nofile=256, "
+				 "knows the kinds cpu, as, nofile, nproc and fsize, not '%s'",
+				 show_n(value, len).s);
+	if (!kind || !value[len] || !parse_amount(value + len + 1, kind->bytes, &n))
+		return error_set(err, 0,
+				 "needs KIND=N with a whole number, such as nofile=256 or as=4G, "
 				 "not '%s'",
 				 show(value).s);
-	for (size_t i = 0; i < ARRAY_SIZE(limit_kinds); i++) {
-		const char *word = limit_kinds[i].word;
-		size_t len = (size_t)(sep - value);
-
-		if (strlen(word) != len || memcmp(word, value, len) != 0)
-			continue;
-		*grow(o->limits, o->nlimits) = (struct launcher_limit){
-			.resource = limit_kinds[i].resource,
-			.value = n,
-		};
-		return 0;
-	}
-	return error_set(err, 0, "knows the kinds cpu, as, nofile, nproc and fsize, not '%s'",
-			 show_n(value, (size_t)(sep - value)).s);
+	*grow(o->limits, o->nlimits) = (struct launcher_limit){
+		.resource = kind->resource,
+		.value = n,
+	};
+	return 0;
 }
 
 #define FOR_POLICY  (FOR_RUN | FOR_SERVE | FOR_WHY | FOR_CHECK)

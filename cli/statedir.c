@@ -98,13 +98,14 @@ char *statedir_read(int dir, const char *name, size_t max, size_t *len, struct e
 	return text;
 }
 
-int statedir_replace(int dir, const char *name, const void *text, size_t len, struct error *err)
+int statedir_replace(int dir, const char *name, const void *text, size_t len, mode_t mode,
+		     struct error *err)
 {
 	CLEANUP_FREE char *temp = xasprintf(".%s.%d", name, (int)getpid());
 	CLEANUP_CLOSE int fd = -1;
 
 	(void)unlinkat(dir, temp, 0); /* of a process that had our number and died */
-	fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0)
 		return error_set(err, errno, "cannot write in our state directory");
 	if (fd_write_all(fd, text, len) < 0 || fsync(fd) < 0 ||

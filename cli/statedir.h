@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -35,7 +36,13 @@ int statedir_lock(int dir, struct error *err);
  */
 char *statedir_read(int dir, const char *name, size_t max, size_t *len, struct error *err);
 
-/** statedir_replace() - write a file anew: temporary file, fsync, rename. 0, or -1 with @err. */
-int statedir_replace(int dir, const char *name, const void *text, size_t len, struct error *err);
+/**
+ * statedir_replace() - write a file anew: temporary file, fsync, rename
+ * @mode: the new file's, less the umask
+ *
+ * Return: 0, or -1 with @err.
+ */
+int statedir_replace(int dir, const char *name, const void *text, size_t len, mode_t mode,
+		     struct error *err);
 
 #endif

@@ -100,5 +100,5 @@ int trust_remember(const char *path, const void *text, size_t len, struct error 
 		return error_set(err, 0, "%s", missing.msg);
 	kept = without(all ? all : "", path);
 	next = xasprintf("%s%s", kept, line);
-	return statedir_replace(dir, TRUST_FILE, next, strlen(next), err);
+	return statedir_replace(dir, TRUST_FILE, next, strlen(next), 0600, err);
 }

@@ -144,7 +144,7 @@ static int read_unknown_host(struct parse_state *ps, const char *path, json_t *v
 	else if (s && strcmp(s, "allow") == 0)
 		ps->out->unknown = VERDICT_ALLOW;
 	else
-		return fail(ps, line, path, "must be \"deny\", \"ask\" or \"allow\"");
+		return fail(ps, line, path, "must be \"deny\" or \"ask\"");
 	ps->out->has_unknown = true;
 	return 0;
 }
@@ -551,6 +551,20 @@ static int apply_reasons(struct parse_state *ps)
 	return 0;
 }
 
+/* What somebody may have meant to give who gave no JSON. */
+static const char *other_text(const char *text, size_t len)
+{
+	size_t at = 0;
+
+	while (at < len && strchr(" \t\r\n", text[at]))
+		at++;
+	if (at + 1 < len && text[at] == '/' && (text[at + 1] == '/' || text[at + 1] == '*'))
+		return "; JSON has no comments";
+	if (at < len && !strchr("{[\"", text[at]))
+		return "; a list of hosts, one a line, is for --allow-list or --deny-list";
+	return "";
+}
+
 static struct settings *parse(const char *text, size_t len, const char *file, bool own,
 			      const enum settings_shape *shape, settings_warn_cb *warn_cb,
 			      void *arg, struct error *err)
@@ -567,8 +581,8 @@ static struct settings *parse(const char *text, size_t len, const char *file, bo
 	}
 	root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &jerr);
 	if (!root || !json_is_object(root)) {
-		(void)error_set(err, 0, "%s:%d: %s", file, root ? 1 : jerr.line,
-				root ? "must be a JSON object" : jerr.text);
+		(void)error_set(err, 0, "%s:%d: %s%s", file, root ? 1 : jerr.line,
+				root ? "must be a JSON object" : jerr.text, other_text(text, len));
 		json_decref(root);
 		return NULL;
 	}

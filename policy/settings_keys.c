@@ -149,6 +149,8 @@ const char *settings_spec_nearest(const char *path)
 	const char *words[ARRAY_SIZE(table)];
 	size_t i;
 
+	if (strcmp(path, "env") == 0) /* another program's word for it */
+		return "environment.pass";
 	/* A key in the wrong section is nearest to its namesake. */
 	for (i = 0; i < ARRAY_SIZE(table); i++) {
 		if (strcmp(leaf(table[i].key.path), leaf(path)) == 0)

@@ -160,7 +160,7 @@ static long replace(memory_visit *drop, void *arg, const char *line, struct erro
 	(void)strcat(next, line);
 	if (strcmp(next, text) == 0)
 		return dropped;
-	if (statedir_replace(dir, MEMORY_FILE, next, strlen(next), err) < 0)
+	if (statedir_replace(dir, MEMORY_FILE, next, strlen(next), 0600, err) < 0)
 		return -1;
 	return dropped;
 }

@@ -70,7 +70,7 @@ static int open_dir(struct learn *l, struct error *err)
 		return error_set(err, EISDIR, "'%s' is no file", l->file);
 	l->fd = guard_open(l->dir, O_RDONLY | O_DIRECTORY, 0);
 	if (l->fd < 0 || !path_may(l->fd, ".", W_OK))
-		return error_set(err, errno, "cannot write in '%s'", l->dir);
+		return error_set(err, errno, "cannot write '%s'", l->file);
 	real = fd_path(l->fd); /* lockdown.c grants it by name */
 	if (!real)
 		return error_set(err, errno, "cannot tell where '%s' is", l->dir);
@@ -230,9 +230,12 @@ int learn_save(const struct learn *l, const struct tally *t, struct error *err)
 	CLEANUP_FREE struct learnt *v = collect(t, &n);
 	CLEANUP_FREE char *text = learnfile_merge(l->old, v, n, &added, err);
 
+	struct stat was;
+
 	if (!text)
 		return error_wrap(err, "--learn");
-	if (statedir_replace(l->fd, l->name, text, strlen(text), err) < 0)
+	if (fstat(l->lock, &was) < 0 ||
+	    statedir_replace(l->fd, l->name, text, strlen(text), was.st_mode & 0777, err) < 0)
 		return error_set(err, err->code, "--learn: cannot write '%s'", l->file);
 	(void)fprintf(stderr, "sbx-net: learnt %zu new of %zu targets; next time: -p %s\n", added,
 		      n, l->file);

@@ -73,7 +73,7 @@ static bool is_trusted(const struct walk *w, const char *path)
 
 static int cannot(const struct walk *w, int code)
 {
-	return error_set(w->err, code, "cannot open %s", w->g->path);
+	return error_set(w->err, code, "%s: cannot open %s", w->g->what, w->g->path);
 }
 
 /* A link that has been followed to its end leads to @w->at. */

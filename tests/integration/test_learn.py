@@ -41,6 +41,15 @@ class Learn(WorldCase):
     def allowed(self):
         return self.learnt()["network"]["allowedDomains"]
 
+    def test_the_file_is_as_any_other_that_the_user_makes(self):
+        mask = os.umask(0)
+        os.umask(mask)
+        for mode in (0o666 & ~mask, 0o600):
+            done = self.w.sbx_run(["--learn", self.file], ["true"])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(oct(os.stat(self.file).st_mode & 0o777), oct(mode))
+            os.chmod(self.file, 0o600)
+
     def test_what_was_learnt_suffices_and_is_minimal(self):
         done = self.fetch("--learn", self.file)
         self.assertEqual(done.returncode, 0, done.stderr)

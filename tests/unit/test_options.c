@@ -167,12 +167,15 @@ static void test_parse_refuses_what_is_no_server(void **state)
 
 static void test_parse_reads_the_timeout(void **state)
 {
-	static const char *const bad[] = { "0", "-1", "5s", "1.5", "+1", "01", "99999999999", "x" };
+	static const char *const bad[] = { "0",		  "-1", "5y", "1.5",  "+1", "01",
+					   "99999999999", "0m", "m",  "1h1m", "x" };
 	char line[64];
 
 	(void)state;
 	assert_parses("run --timeout 90 true");
 	assert_int_equal(p.o.timeout, 90);
+	assert_parses("run --timeout 15m true");
+	assert_int_equal(p.o.timeout, 900);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		(void)snprintf(line, sizeof(line), "run --timeout %s true", bad[i]);
 		assert_usage(line, "--timeout: needs SECONDS");
@@ -377,7 +380,14 @@ static void test_apply_limit(void **state)
 	assert_int_equal(apply(OPT_LIMIT, "=1"), -1);
 	assert_int_equal(apply(OPT_LIMIT, "nofiles=1"), -1);
 	assert_int_equal(apply(OPT_LIMIT, "nofile=-1"), -1);
+	assert_int_equal(apply(OPT_LIMIT, "as=2G"), 0);
+	assert_int_equal(p.o.limits[p.o.nlimits - 1].value, 2147483648);
+	assert_int_equal(apply(OPT_LIMIT, "fsize=1K"), 0);
+	assert_int_equal(p.o.limits[p.o.nlimits - 1].value, 1024);
 	assert_int_equal(apply(OPT_LIMIT, "as=1k"), -1);
+	assert_int_equal(apply(OPT_LIMIT, "as=K"), -1);
+	assert_int_equal(apply(OPT_LIMIT, "nofile=1K"), -1);
+	assert_int_equal(apply(OPT_LIMIT, "as=9007199254740992K"), -1);
 	assert_int_equal(apply(OPT_LIMIT, "as=9223372036854775808"), -1);
 }
 

@@ -272,6 +272,25 @@ static void test_parse_refuses_broken_files(void **state)
 	}
 }
 
+static void test_parse_says_what_else_a_file_may_be(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "# hosts\nexample.com\n", "--allow-list" },
+		{ "\n example.com\n", "--allow-list" },
+		{ "// mine\n{}", "JSON has no comments" },
+		{ "/* mine */ {}", "JSON has no comments" },
+	};
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_null(parse(rows[i][0], "f", &err));
+		assert_non_null(strstr(err.msg, rows[i][1]));
+	}
+	assert_null(parse("{\"network\": {", "f", &err));
+	assert_null(strchr(err.msg, ';'));
+}
+
 static void test_keys_are_unique(void **state)
 {
 	const struct settings_key *keys;
@@ -296,6 +315,7 @@ int main(void)
 		cmocka_unit_test(test_parse_refuses_broken_files),
 		cmocka_unit_test(test_parse_takes_the_shape_from_the_name_alone),
 		cmocka_unit_test(test_parse_own_takes_no_unknown_key),
+		cmocka_unit_test(test_parse_says_what_else_a_file_may_be),
 		cmocka_unit_test(test_keys_are_unique),
 	};
 
