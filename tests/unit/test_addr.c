@@ -1,6 +1,7 @@
 /* Addresses: strict text, classes by bytes, blocks. Ids are those of the test vectors. */
 #include "base/addr.h"
 
+#include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,6 +55,22 @@ static void test_parse_accepts_strict_text(void **state)
 		assert_string_equal(addr_format(&a, out), row[i].canonical);
 		again = addr(out);
 		assert_true(addr_equal(&a, &again));
+	}
+}
+
+/* Every value of a byte in every place, as inet_ntop(3) writes it. */
+static void test_format_v4_is_that_of_inet_ntop(void **state)
+{
+	(void)state;
+	for (unsigned v = 0; v < 256; v++) {
+		const struct addr a = {
+			AF_INET,
+			{ (uint8_t)v, (uint8_t)(v * 7), (uint8_t)(v * 31), (uint8_t)(255 - v) },
+		};
+		char out[ADDR_TEXT_MAX], theirs[INET_ADDRSTRLEN];
+
+		assert_string_equal(addr_format(&a, out),
+				    inet_ntop(AF_INET, a.bytes, theirs, sizeof(theirs)));
 	}
 }
 
@@ -472,6 +489,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse_accepts_strict_text),
+		cmocka_unit_test(test_format_v4_is_that_of_inet_ntop),
 		cmocka_unit_test(test_parse_rejects_other_spellings),
 		cmocka_unit_test(test_classify_v4),
 		cmocka_unit_test(test_classify_v6),
