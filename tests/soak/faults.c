@@ -120,6 +120,60 @@ ssize_t recv(int fd, void *p, size_t n, int flags)
 	return NEXT(recv)(fd, p, flags & MSG_PEEK ? n : cut(n), flags);
 }
 
+/* What recv() becomes where the compiler knows the buffer's size. */
+ssize_t __recv_chk(int fd, void *p, size_t n, size_t room, int flags);
+
+ssize_t __recv_chk(int fd, void *p, size_t n, size_t room, int flags)
+{
+	if (n > room)
+		abort();
+	return recv(fd, p, n, flags);
+}
+
+ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	if (FAILS(ECONNRESET, ETIMEDOUT, EINTR, ENOMEM))
+		return -1;
+	return NEXT(recvmsg)(fd, msg, flags);
+}
+
+/* Datagrams, of the resolver and of the name server inside: lost, or refused. */
+ssize_t recvfrom(int fd, void *p, size_t n, int flags, struct sockaddr *sa, socklen_t *len)
+{
+	if (FAILS(ECONNREFUSED, EINTR, ENOMEM))
+		return -1;
+	return NEXT(recvfrom)(fd, p, n, flags, sa, len);
+}
+
+ssize_t sendto(int fd, const void *p, size_t n, int flags, const struct sockaddr *sa, socklen_t len)
+{
+	if (FAILS(ENETUNREACH, ECONNREFUSED, EINTR, ENOBUFS, EPERM))
+		return -1;
+	return NEXT(sendto)(fd, p, n, flags, sa, len);
+}
+
+/* The log's disk, and whatever else is written. */
+ssize_t write(int fd, const void *p, size_t n)
+{
+	if (FAILS(ENOSPC, EIO, EINTR, EDQUOT))
+		return -1;
+	return NEXT(write)(fd, p, cut(n));
+}
+
+/* A user has so many pages for pipes, and root without a capability no more than others. */
+int fcntl(int fd, int what, ...)
+{
+	va_list ap;
+	void *arg;
+
+	va_start(ap, what);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (what == F_SETPIPE_SZ && FAILS(EPERM, ENOMEM))
+		return -1;
+	return NEXT(fcntl)(fd, what, arg);
+}
+
 ssize_t send(int fd, const void *p, size_t n, int flags)
 {
 	if (FAILS(ECONNRESET, EPIPE, EINTR, ENOBUFS, ENOMEM, ETIMEDOUT))

@@ -224,6 +224,22 @@ class Sandbox:
             time.sleep(0.05)
 
 
+def by_socks5(path, target):
+    """An answer's first bytes, through the proxy's unix socket."""
+    address, port = target.rsplit(":", 1)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as c:
+        c.connect(path)
+        c.sendall(b"\5\1\0\5\1\0\1" + socket.inet_aton(address) +
+                  struct.pack(">H", int(port)) + b"GET /100 HTTP/1.1\r\nHost: x\r\n\r\n")
+        got = b""
+        while b"200 OK" not in got:
+            data = c.recv(4096)
+            if not data:
+                break
+            got += data
+    return got
+
+
 class Soak(unittest.TestCase):
     origin = None
 
@@ -320,6 +336,8 @@ class Soak(unittest.TestCase):
             subprocess.run([BENCH + "/bench-load", mode, "-t", target, "-c", "8", "-s", "3", "-p",
                             "unix:" + where + "/d/proxy.sock", *more], check=True,
                            stdout=subprocess.DEVNULL)
+        for _ in range(20):
+            self.assertIn(b"200 OK", by_socks5(where + "/d/proxy.sock", self.literal))
         p.terminate()
         with open(where + "/stderr", encoding="utf-8", errors="replace") as f:
             self.assertEqual(p.wait(), 0, f.read())
