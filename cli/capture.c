@@ -274,8 +274,9 @@ const struct hostname *capture_self(const struct capture *c)
 	return c->self.len ? &c->self : NULL;
 }
 
-void capture_bound(struct capture *c, size_t connections)
+void capture_bound(struct capture *c, size_t connections, unsigned rate)
 {
+	stub_set_rate(c->stub, rate);
 	stub_set_connections(c->stub, connections);
 }
 

@@ -53,6 +53,7 @@ struct gate {
 	unsigned number;
 	uint64_t peer;
 	size_t dns_connections; /* 0: as many as a lone session */
+	unsigned dns_rate;
 	struct capture *capture;
 	struct session *session;
 	struct prove prove; /* of the run's sandbox, before its command starts */
@@ -169,10 +170,11 @@ void gate_set_whose(struct gate *g, struct whose *w)
 	g->whose = w;
 }
 
-void gate_set_peer(struct gate *g, uint64_t netns, size_t dns)
+void gate_set_peer(struct gate *g, uint64_t netns, size_t connections, unsigned rate)
 {
 	g->peer = netns;
-	g->dns_connections = dns;
+	g->dns_connections = connections;
+	g->dns_rate = rate;
 }
 
 const struct policy *const *gate_policy(const struct gate *g)
@@ -517,7 +519,7 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 	g->opened = seconds();
 	g->capture = capture_new(outside->base, &g->policy, event_cb, g);
 	if (g->dns_connections)
-		capture_bound(g->capture, g->dns_connections);
+		capture_bound(g->capture, g->dns_connections, g->dns_rate);
 	capture_forward(g->capture, outside->resolver, may_forward_cb);
 	cfg.self = capture_self(g->capture);
 	g->session = proxy_session(outside->proxy, &cfg);

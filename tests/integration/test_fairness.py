@@ -144,6 +144,30 @@ print(s.makefile("rb").read().decode())
             self.all_is_well(130)
             self.assertLess(len(os.listdir("/proc/%d/fd" % server.pid)), FILES * 3 // 4)
 
+    def test_questions_to_the_name_server_inside(self):
+        """No more than its part a second, however many a sandbox asks: the loop is everybody's."""
+        flood = r"""
+import socket, struct, time
+q = struct.pack(">HHHHHH", 7, 0x100, 1, 0, 0, 0) + b"\4evil\7example\0\0\1\0\1"
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(("8.8.8.8", 53))
+s.setblocking(False)
+n, began = 0, time.monotonic()
+while time.monotonic() < began + 2:
+    try:
+        s.send(q)
+        s.recv(512)
+        n += 1
+    except BlockingIOError:
+        pass
+print(n, time.monotonic() - began)
+"""
+        with self.serve(["-a", "good.example", "-q"]):
+            done = self.bridge(["/usr/bin/python3", "-c", flood])
+            n, seconds = done.stdout.split()
+            self.assertGreater(int(n), 50, done.stderr)
+            self.assertLess(int(n), 2500 * (float(seconds) + 0.1))
+
     def test_questions_of_many_sessions(self):
         """
         Two sandboxes ask for more names than may be asked for, and nobody answers: the third one's name
