@@ -136,6 +136,8 @@ struct gate *gate_new(const struct run_options *o, const char *cwd, const struct
 	g->since = reload_now();
 	g->refusals = refusals_new(o->quiet);
 	refusals_set_hint(g->refusals, hint_cb, g);
+	if (base)
+		refusals_set_common(g->refusals, base->refusals);
 	g->names = namebudget_new();
 	g->doors = doors_new(o);
 	g->trust = base ? tls_trust_ref(base->trust) : NULL;

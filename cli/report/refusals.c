@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -10,8 +11,10 @@
 #include "policy/refusal.h"
 
 #define SLOTS	    (REFUSALS_MAX * 2)
-#define LINES_MAX   40 /* lines as it happens; what comes later is told at the end */
-#define SUMMARY_MAX 12 /* targets at the end */
+#define LINES_MAX   40	/* lines as it happens; what comes later is told at the end */
+#define SUMMARY_MAX 12	/* targets at the end */
+#define COMMON_MAX  200 /* lines of all sessions at once, and then one */
+#define COMMON_S    10	/* in so many seconds */
 #define NO_TARGET   "no valid target"
 
 /* One host:port and reason, or what was said in the place of a host. */
@@ -31,6 +34,9 @@ struct refusals {
 	refusals_hint *hint;
 	void *hint_arg;
 	unsigned lines;
+	struct refusals *common; /* counts the lines of many, or NULL */
+	time_t common_from;	 /* when its next line is to be had, and all are with */
+	bool common_dry;	 /* it has been said that there are none */
 	uint64_t total;
 	struct hash_key key;
 	uint16_t slot[SLOTS]; /* 1 + index into @v; 0 is empty */
@@ -51,6 +57,11 @@ void refusals_set_tell(struct refusals *r, refusals_tell *tell, void *arg)
 {
 	r->tell = tell;
 	r->tell_arg = arg;
+}
+
+void refusals_set_common(struct refusals *r, struct refusals *with)
+{
+	r->common = with;
 }
 
 void refusals_set_hint(struct refusals *r, refusals_hint *hint, void *arg)
@@ -104,12 +115,49 @@ static size_t find(const struct refusals *r, const struct target *t, const struc
 	return i;
 }
 
+static time_t seconds(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+/* Each line is an interval of the time to come that is used up; there is COMMON_MAX of it at most. */
+static bool common_may(struct refusals *c)
+{
+	time_t now = seconds();
+
+	if (c->common_from < now)
+		c->common_from = now;
+	if (c->common_from - now > (COMMON_MAX - 1) * COMMON_S)
+		return false;
+	c->common_from += COMMON_S;
+	return true;
+}
+
 /* One write, so that the line is not mixed with the command's own output. */
 static void say(const char *text)
 {
 	CLEANUP_FREE char *line = xasprintf("sbx-net: %s\n", text);
 
 	log_raw(line, strlen(line));
+}
+
+static void say_once(struct refusals *r, const char *text)
+{
+	struct refusals *c = r->common;
+
+	if (!c || common_may(c)) {
+		say(text);
+		if (c)
+			c->common_dry = false;
+		return;
+	}
+	if (!c->common_dry)
+		say("many refusals of sessions; for now further ones are told to their bridges "
+		    "only");
+	c->common_dry = true;
 }
 
 /* What may have been overlooked, or NULL. The caller frees. */
@@ -156,7 +204,7 @@ void refusals_note(struct refusals *r, const struct target *t, const struct deci
 		return;
 	told = r->lines == LINES_MAX ? "many refusals; further ones are told at the end" : e->text;
 	if (!r->quiet)
-		say(told);
+		say_once(r, told);
 	if (r->tell)
 		r->tell(r->tell_arg, told);
 	r->lines++;

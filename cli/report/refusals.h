@@ -26,6 +26,14 @@ typedef void refusals_tell(void *arg, const char *text);
 /** refusals_set_tell() - have somebody hear the lines, quiet or not; NULL for nobody. */
 void refusals_set_tell(struct refusals *r, refusals_tell *tell, void *arg);
 
+/**
+ * refusals_set_common() - lines of many sessions go to one place: bound them together
+ * @with: keeps count, and outlives @r; its own lines do not count
+ *
+ * A session begins anew with what it may print, and sessions are had for nothing.
+ */
+void refusals_set_common(struct refusals *r, struct refusals *with);
+
 /** typedef refusals_hint - what else to say, in @out (REFUSAL_HINT_MAX bytes); false for nothing */
 typedef bool refusals_hint(void *arg, const struct target *t, const struct decision *d, char *out);
 

@@ -822,6 +822,30 @@ for _ in range(2):
         done = self.w.sbx_run(["-a", "good.example", "--forward", refused[0]], ["true"])  # the twin
         self.assertIn("--forward %s: will be refused" % refused[0], done.stderr)
 
+    def test_sessions_one_after_the_other_fill_no_log(self):
+        """What each may say is little, and a sandbox may begin as many as it likes."""
+        script = r"""
+for i in range(30):
+    s = attach((0,V4,1,0), capture=False)
+    for n in range(12):
+        with socket.create_connection(l.getsockname()) as c:
+            c.settimeout(30)
+            c.sendall(b"CONNECT evil%d-%d.example:80 HTTP/1.1\r\n\r\n" % (i, n))
+            while c.recv(4096):
+                pass
+    s.close()
+    l = socket.create_server(("127.0.0.1", 0))
+"""
+        with self.serve(["-a", "good.example"]):
+            self.assertEqual(self.raw(script), ["True "] * 30)
+            done = self.bridge(["curl", "-sS", "http://late.example/"])
+            self.assertIn("refused late.example:80", done.stderr)  # there it is told
+        said = self.serve_err.splitlines()
+        lines = sum("sbx-net: refused evil" in x for x in said)
+        self.assertGreaterEqual(lines, 200)
+        self.assertLess(lines, 300)  # of 360: one more for each ten seconds
+        self.assertIn("are told to their bridges", self.serve_err)
+
     def test_sessions_of_one_namespace_are_bounded(self):
         script = "held = [attach((0,V4,1,0), capture=False) for _ in range(12)]\n" \
                  "sys.stdin.readline()"
