@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/reader.h"
 #include "base/xalloc.h"
 
@@ -236,6 +237,7 @@ int attach_reply_parse(const char *line, size_t n, struct attach_reply *out, str
 {
 	json_t *o = from_line(line, n, err);
 	struct attach_reply r = { 0 };
+	char said[sizeof(err->msg)];
 	const char *text;
 	int rc = -1;
 
@@ -246,7 +248,9 @@ int attach_reply_parse(const char *line, size_t n, struct attach_reply *out, str
 	r.session = (unsigned)json_integer_value(json_object_get(o, "session"));
 	r.capture = json_is_true(json_object_get(o, "capture"));
 	if (!r.ok) {
-		(void)error_set(err, 0, "the server says: %s", text ? text : "no");
+		(void)error_set(err, 0, "the server says: %s",
+				log_escape_once(said, sizeof(said), text ? text : "no",
+						text ? strlen(text) : 2));
 	} else if (get_ports(o, "ports", r.ports, ATTACH_PORTS_MAX, &r.nports, err) == 0 &&
 		   get_ports(o, "forwards", r.forwards, FORWARDS_MAX, &r.nforwards, err) == 0) {
 		text = json_string_value(json_object_get(o, "netns"));

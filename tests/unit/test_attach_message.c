@@ -135,9 +135,22 @@ static void test_reply_refusals(void **state)
 	assert_string_equal(err.msg, "the server says: \"*.com\": too wide");
 }
 
+/* Whoever answers in the server's place has no say about the terminal. */
+static void test_reply_is_fit_for_a_terminal(void **state)
+{
+	static const char line[] = "{\"ok\":false,\"error\":\"a\\u001b[2J\\\\x1b\\nb\"}\n";
+	static struct attach_reply out;
+	struct error err = { 0 };
+
+	(void)state;
+	assert_int_equal(attach_reply_parse(line, sizeof(line) - 1, &out, &err), -1);
+	assert_string_equal(err.msg, "the server says: a\\x1b[2J\\x5cx1b\\x0ab");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reply_is_fit_for_a_terminal),
 		cmocka_unit_test(test_request_there_and_back),
 		cmocka_unit_test(test_request_refuses),
 		cmocka_unit_test(test_request_refuses_too_many_entries),
