@@ -11,14 +11,19 @@
 #define COLUMNS_MIN 40
 #define COLUMNS_MAX 120 /* longer lines are hard to read */
 #define INDENT	    4
+#define NAME_WIDTH  11 /* of what stands before a value */
 #define ROWS_LOW    16
 #define ROWS_HIGH   20 /* with room for other questions */
 
-/* What is written so far. @room: columns left in this line; @cut: something had none. */
+/*
+ * What is written so far. @room: columns left in this line; @cut: something had none; @kept: lines
+ * that have to come yet.
+ */
 struct card {
 	char *out;
 	size_t n;
 	unsigned lines, room;
+	size_t kept;
 	bool cut;
 	const struct card_style *style;
 };
@@ -141,9 +146,15 @@ static void put_program(struct card *c, const char *program)
 		put(c, PLAIN, " %s%s", program, wants);
 }
 
+/* Whether @n more lines leave all of them in sight: of a card the host is at the top. */
+static bool has_lines(const struct card *c, size_t n)
+{
+	return !c->style->rows || c->lines + n <= c->style->rows;
+}
+
 static void put_field(struct card *c, const char *name, const char *value)
 {
-	if (!value[0])
+	if (!value[0] || !has_lines(c, 1 + c->kept))
 		return;
 	put(c, DIM, "  %-9s", name);
 	put(c, PLAIN, "%s", value);
@@ -154,7 +165,7 @@ static void put_process(struct card *c, const struct question *q)
 {
 	char text[2 * QUESTION_TEXT_MAX];
 
-	if (!q->pid)
+	if (!q->pid || !has_lines(c, 1 + c->kept))
 		return;
 	(void)snprintf(text, sizeof(text), "%s", q->argv);
 	/* The number is the shorter part, so it comes first and is never cut. */
@@ -180,6 +191,8 @@ static const char *way_in(const char *via)
 
 static void put_state(struct card *c, const struct question *q, size_t more)
 {
+	if (!has_lines(c, 1 + c->kept))
+		return;
 	put(c, DIM, "  %-9s", "waiting");
 	put(c, PLAIN, "%llu connection%s; ", (unsigned long long)q->waiting,
 	    q->waiting == 1 ? "" : "s");
@@ -199,7 +212,7 @@ static void put_next(struct card *c, const struct card_rest *rest)
 {
 	if (c->style->rows && c->style->rows < ROWS_HIGH)
 		return;
-	for (size_t i = 0; i < CARD_NEXT_MAX && rest->next[i]; i++) {
+	for (size_t i = 0; i < CARD_NEXT_MAX && rest->next[i] && has_lines(c, 2 + c->kept); i++) {
 		const struct question *q = rest->next[i];
 
 		put(c, DIM, "  %-9s", i ? "" : "next");
@@ -309,10 +322,19 @@ static bool has_room_for(const struct card_style *style, const struct question *
 	return !probe.cut;
 }
 
-/* What 's' stands for, where the line for the keys has no room for it. */
+/* Lines for what 's' stands for, where the line for the keys has no room for it. */
+static size_t wider_lines(const struct card_style *style, const struct question *q)
+{
+	size_t width = style->columns - 1 - INDENT, n = strlen(q->wide);
+
+	if (!n || (has_room_for(style, q, false) && has_room_for(style, q, true)))
+		return 0;
+	return n <= style->columns - 1 - NAME_WIDTH ? 1 : 1 + (n + width - 1) / width;
+}
+
 static void put_wider(struct card *c, const struct question *q)
 {
-	if (!q->wide[0] || (has_room_for(c->style, q, false) && has_room_for(c->style, q, true)))
+	if (!wider_lines(c->style, q))
 		return;
 	put(c, DIM, "  %-9s", "wider");
 	if (strlen(q->wide) <= c->room) {
@@ -329,6 +351,7 @@ unsigned card_format(const struct question *q, const struct card_style *style,
 {
 	struct card c = start(style, out);
 
+	c.kept = wider_lines(style, q);
 	put(&c, TAG, " sbx-net ");
 	put_program(&c, q->program[0] ? q->program : "a program");
 	line(&c);

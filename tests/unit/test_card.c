@@ -245,11 +245,37 @@ static void test_others_are_named(void **state)
 		assert_true(end - p <= 60); /* the \r not counted */
 }
 
+/* A card that is higher than the terminal would show everything but the host. */
+static void test_a_low_terminal_shows_the_host(void **state)
+{
+	struct question q = sample();
+	const struct card_rest rest = { .n = 2, .next = { &q, &q } };
+
+	(void)state;
+	for (unsigned columns = 50; columns <= 80; columns += 30) {
+		/* what must be there, a line each; the narrower one needs one for "wider" */
+		unsigned least = columns < 80 ? 5 : 4;
+
+		for (unsigned rows = least; rows < 30; rows++) {
+			const struct card_style style = { .columns = columns, .rows = rows };
+			char text[CARD_MAX];
+
+			assert_true(card_format(&q, &style, &rest, text) <= rows);
+			assert_non_null(strstr(text, q.target));
+			assert_non_null(strstr(text, q.mark));
+			assert_int_equal(!!strstr(text, q.wide), columns < 80);
+			assert_int_equal(!!strstr(text, "process"), rows > least);
+			assert_int_equal(!!strstr(text, "waiting"), rows > least + 3);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_everything_is_shown),
 		cmocka_unit_test(test_lines_fit),
+		cmocka_unit_test(test_a_low_terminal_shows_the_host),
 		cmocka_unit_test(test_others_are_named),
 		cmocka_unit_test(test_no_key_is_named_while_none_counts),
 		cmocka_unit_test(test_a_name_is_shown_whole),
