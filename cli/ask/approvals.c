@@ -163,6 +163,16 @@ static void question_opened(struct approvals *a, struct run *r, const struct que
 	draw(a, a->nopen == 1);
 }
 
+/* Another number waits, or it is known by now who asks. */
+static void question_changed(struct approvals *a, struct question *q, const struct question *now)
+{
+	q->waiting = now->waiting;
+	q->pid = now->pid;
+	memcpy(q->program, now->program, sizeof(q->program));
+	memcpy(q->argv, now->argv, sizeof(q->argv));
+	draw(a, false);
+}
+
 static void question_closed(struct approvals *a, struct run *r, uint64_t id, const char *text)
 {
 	size_t i = find_open(a, r, id);
@@ -188,8 +198,7 @@ static void handle(struct approvals *a, struct run *r, const char *line, size_t 
 		i = find_open(a, r, q.id);
 		if (i == a->nopen)
 			break;
-		a->open[i].q.waiting = q.waiting;
-		draw(a, false);
+		question_changed(a, &a->open[i].q, &q);
 		break;
 	case QUESTION_EV_CLOSED:
 		question_closed(a, r, q.id, text);

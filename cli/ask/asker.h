@@ -19,7 +19,7 @@ struct event_base;
 /**
  * struct asker_ops - what an asker does
  * @open: there is a question; @q is valid until @close
- * @change: another number waits for it
+ * @change: another number waits for it, or it is known by now who asks
  * @close: it is over; @text: "allowed example.com:443 once (tty)"
  * @pause, @resume: this process is about to be stopped, and goes on; or NULL
  * @free: end

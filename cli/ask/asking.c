@@ -335,14 +335,18 @@ static void opened(void *arg, struct prompt_question *pq)
 	arm(a);
 }
 
+static void tell_change(struct asking *a, const struct item *item)
+{
+	for (size_t i = 0; item->announced && i < a->naskers; i++)
+		a->asker[i].ops->change(a->asker[i].self, &item->q);
+}
+
 static void changed(void *arg, struct prompt_question *pq)
 {
 	struct item *item = prompt_user(pq);
-	struct asking *a = arg;
 
 	item->q.waiting = prompt_waiting(pq);
-	for (size_t i = 0; item->announced && i < a->naskers; i++)
-		a->asker[i].ops->change(a->asker[i].self, &item->q);
+	tell_change(arg, item);
 }
 
 static void who_cb(void *arg, uint64_t id, const struct who *w)
@@ -351,12 +355,15 @@ static void who_cb(void *arg, uint64_t id, const struct who *w)
 	struct prompt_question *pq = prompt_find(a->prompt, id);
 	struct item *item = pq ? prompt_user(pq) : NULL;
 
-	if (!item || item->announced)
+	if (!item || (item->announced && !w->pid))
 		return;
 	item->q.pid = (uint64_t)w->pid;
 	(void)snprintf(item->q.program, sizeof(item->q.program), "%s", w->chain);
 	(void)snprintf(item->q.argv, sizeof(item->q.argv), "%s", w->argv);
-	announce(item);
+	if (item->announced) /* on a busy machine it takes longer */
+		tell_change(a, item);
+	else
+		announce(item);
 }
 
 /* ---- the end of a question */

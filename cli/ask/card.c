@@ -124,10 +124,16 @@ static void put_wrapped(struct card *c, enum paint paint, const char *text)
 	size_t width = c->style->columns - 1 - INDENT;
 
 	for (;;) {
-		size_t n = strnlen(text, width);
+		size_t n = strnlen(text, width), blank = n;
 
+		/* Between words, where it has any. */
+		while (text[n] && blank > 0 && text[blank] != ' ')
+			blank--;
+		if (blank > 0)
+			n = blank;
 		put(c, paint, "%*s%.*s", INDENT, "", (int)n, text);
 		text += n;
+		text += *text == ' ';
 		if (!*text)
 			return;
 		line(c);

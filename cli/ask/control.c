@@ -427,12 +427,15 @@ static void control_open(void *self, const struct question *q)
 static void control_change(void *self, const struct question *q)
 {
 	struct control *control = self;
-	char line[256];
+	char line[QUESTION_LINE_MAX];
 	struct jsonout j;
 
 	jsonout_begin(&j, line, sizeof(line));
 	jsonout_str(&j, "event", "changed");
 	jsonout_uint(&j, "id", q->id);
+	jsonout_str(&j, "program", q->program);
+	jsonout_str(&j, "argv", q->argv);
+	jsonout_uint(&j, "pid", q->pid);
 	jsonout_uint(&j, "waiting", q->waiting);
 	jsonout_uint(&j, "seconds_left", question_seconds(q, asking_now()));
 	tell_all(control, line, jsonout_end(&j));

@@ -80,6 +80,10 @@ class AskCase(WorldCase):
             t.proc.kill()
         raise AssertionError("never in time")
 
+    def parent(self, pid):
+        with open("/proc/%d/stat" % pid, encoding="utf-8") as f:
+            return int(f.read().rpartition(")")[2].split()[1])
+
     # a client that goes away when it is told to
     GOES_AWAY = ("curl -s %s & while ! [ -e go ]; do sleep 0.05; done; kill $!; wait; " % URL)
 
@@ -694,10 +698,6 @@ class ByProgram(AskCase):
         self.assertQuiet(o)
         self.assertEqual(self.w.processes_with("sleep 4714"), {})
 
-    def parent(self, pid):
-        with open("/proc/%d/stat" % pid, encoding="utf-8") as f:
-            return int(f.read().rpartition(")")[2].split()[1])
-
     def end_processes(self, marker):
         for pid in self.w.processes_with(marker):
             with contextlib.suppress(ProcessLookupError):
@@ -967,6 +967,38 @@ class ByControl(AskCase):
         self.assertEqual(out, "", err)
         self.assertQuiet(o)
         self.assertFalse(os.path.exists(self.state("answers")))
+
+    def test_who_asks_is_told_when_it_is_found_late(self):
+        """A question is not held back for a name for long; the name follows."""
+        body = "while ! [ -e go ]; do sleep 0.05; done; curl -sS -f %s" % URL
+        proc = self.start(command=["sh", "-c", body], cwd=self.w.ws)
+        c = self.subscribed()
+        helpers = self.childless(proc.pid)
+        for pid in helpers:
+            os.kill(pid, signal.SIGSTOP)
+        self.go()
+        q = c.event("question")
+        self.assertEqual((q["target"], q["program"], q["pid"]), ("good.example:80", "", 0))
+        for pid in helpers:
+            os.kill(pid, signal.SIGCONT)
+        late = c.event("changed")
+        self.assertEqual((late["id"], late["program"], late["waiting"]), (q["id"], "sh > curl", 1))
+        self.assertGreater(late["pid"], 1)
+        self.assertIn(URL, late["argv"])
+        c.say(op="answer", id=q["id"], verdict="allow")
+        out, err = proc.communicate(timeout=20)
+        self.assertEqual(out, HELLO, err)
+
+    def childless(self, parent):
+        """Our helpers: children of the run without children of their own, as the sandbox has."""
+        parents = {}
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                parents[int(pid)] = self.parent(int(pid))
+        found = [pid for pid, of in parents.items()
+                 if of == parent and pid not in parents.values()]
+        self.assertGreater(len(found), 0)
+        return found
 
     def test_hostile_lines(self):
         """Each is an error or nothing; none answers, none holds up the others."""
