@@ -50,16 +50,17 @@ class Terminal:
         os.write(self.master, text)
 
     def read_until(self, what):
-        """What was printed up to and with @what; whatever comes later stays."""
+        """What was printed up to and with @what, with no longer silence before it than LIMIT."""
         deadline = time.monotonic() + LIMIT
         while what not in self.seen and time.monotonic() < deadline:
             if select.select([self.master], [], [], 0.1)[0]:
                 self.seen += os.read(self.master, 4096)
+                deadline = time.monotonic() + LIMIT
             elif self.process.poll() is not None:
                 break
         found, sep, self.seen = self.seen.partition(what)
         if not sep:
-            raise AssertionError("no %r in %r" % (what, found))
+            raise AssertionError("no %r in %r" % (what, found[-2000:]))
         return found
 
     def restored(self):
