@@ -33,6 +33,10 @@ static const struct addr metadata[] = {
 	{ AF_INET6, { 0xfd, 0, 0x0e, 0xc2, [14] = 0x01, 0x23 } }, /* fd00:ec2::123 AWS time */
 	{ AF_INET6, { 0xfd, 0x20, 0, 0xce, [14] = 0x02, 0x54 } }, /* fd20:ce::254 Google */
 	{ AF_INET6, { 0xfd, 0, 0, 0x42, [15] = 0x42 } },	  /* fd00:42::42 Scaleway */
+	{ AF_INET6,
+	  { 0xfd, 0, 0, 0xc1, [12] = 0xa9, 0xfe, 0xa9, 0xfe } },     /* fd00:c1::a9fe:a9fe Oracle */
+	{ AF_INET6, { 0xfd, 0, 0xa9, 0xfe, 0xa9, 0xfe, [15] = 1 } }, /* fd00:a9fe:a9fe::1 Akamai */
+	{ AF_INET6, { 0xfd, 0, 0x01, 0, [12] = 0x01, 0, 0x02, 0 } }, /* fd00:100::100:200 Alibaba */
 	{ AF_INET6, { 0xfe, 0x80, [12] = 0xa9, 0xfe, 0xa9, 0xfe } }, /* OpenStack */
 };
 
