@@ -68,12 +68,13 @@ static bool option_is(int fd, int option, int want)
 	return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 && value == want;
 }
 
-/* Whether the descriptor is what the record says. Of streams TCP alone: others know not all that we set. */
+/* Whether the descriptor is what the record says. TCP and UDP alone: others know not all that we set. */
 static bool fits(const struct record *r, int fd)
 {
 	switch ((enum netns_kind)r->kind) {
 	case NETNS_DNS_UDP:
-		return option_is(fd, SO_DOMAIN, r->family) && option_is(fd, SO_TYPE, SOCK_DGRAM);
+		return option_is(fd, SO_DOMAIN, r->family) && option_is(fd, SO_TYPE, SOCK_DGRAM) &&
+		       option_is(fd, SO_PROTOCOL, IPPROTO_UDP);
 	case NETNS_PUBLISH:
 		return option_is(fd, SO_DOMAIN, r->family) && option_is(fd, SO_TYPE, SOCK_STREAM);
 	case NETNS_PROXY:

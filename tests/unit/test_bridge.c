@@ -136,6 +136,12 @@ static void test_recv_refuses_what_does_not_fit(void **state)
 	bad.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	refused(bad, "malformed"); /* a socket, but not listening */
 	(void)close(bad.fd);
+	bad.kind = NETNS_DNS_UDP;
+	bad.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDPLITE);
+	if (bad.fd >= 0) { /* this kernel has it */
+		refused(bad, "malformed");
+		(void)close(bad.fd);
+	}
 	bad.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
 	if (bad.fd >= 0) { /* this kernel has it */
 		refused((struct netns_listener){ .kind = NETNS_PROXY,
