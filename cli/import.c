@@ -58,16 +58,20 @@ static const struct {
 
 static const char *const sections[] = { "network", "filesystem", "credentials", "environment" };
 
+/* Controls are escaped, those of C1 too: it may be a terminal that this goes to. */
 static void put_string(FILE *out, const char *s)
 {
 	(void)fputc('"', out);
 	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			fprintf(out, "\\%c", *s);
-		else if ((unsigned char)*s < 0x20)
-			fprintf(out, "\\u%04x", *s);
+		unsigned char c = (unsigned char)*s;
+		bool c1 = c == 0xc2 && ((unsigned char)s[1] & 0xe0) == 0x80; /* U+0080 to U+009F */
+
+		if (c == '"' || c == '\\')
+			fprintf(out, "\\%c", c);
+		else if (c < 0x20 || c == 0x7f || c1)
+			fprintf(out, "\\u%04x", c1 ? (unsigned char)*++s : c);
 		else
-			(void)fputc(*s, out);
+			(void)fputc(c, out);
 	}
 	(void)fputc('"', out);
 }

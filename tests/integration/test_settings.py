@@ -204,6 +204,15 @@ class Foreign(Case):
                            ("codex", "codex-config.toml")):
             self.assertEqual(schema.errors(of_ours, self.imported(kind, name)[0]), [])
 
+    def test_an_import_holds_no_control(self):
+        """The text may be a stranger's, and a terminal be reading."""
+        value = "/x\x1b[31m\x7f\x9b1mé"
+        path = self.write(json.dumps({"filesystem": {"denyRead": [value]}}), "odd.json")
+        done = self.sbx("import", "srt", path)
+        self.assertEqual(json.loads(done.stdout)["filesystem"]["denyRead"], [value])
+        self.assertTrue(done.stdout.replace("\n", "").isprintable(), ascii(done.stdout))
+        self.assertIn("é", done.stdout)
+
     def test_import_refuses(self):
         for kind, text in (("codex", "default_permissions = \"x\"\n"),
                            ("codex", "[permissions.network]\nallowed_domains = \"a.example\"\n"),
