@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
+
 /* Cuts silently: a message that does not fit is still a message. */
 static void append(char *msg, const char *text)
 {
@@ -15,15 +17,17 @@ static void append(char *msg, const char *text)
 
 int error_set(struct error *err, int code, const char *fmt, ...)
 {
+	char raw[ERROR_MSG_MAX];
 	va_list ap;
 
 	if (!err)
 		return -1;
 	err->code = code;
 	va_start(ap, fmt);
-	if (vsnprintf(err->msg, sizeof(err->msg), fmt, ap) < 0)
-		err->msg[0] = '\0';
+	if (vsnprintf(raw, sizeof(raw), fmt, ap) < 0)
+		raw[0] = '\0';
 	va_end(ap);
+	(void)printable(err->msg, sizeof(err->msg), raw);
 	if (code) {
 		append(err->msg, ": ");
 		append(err->msg, strerror(code));
@@ -33,19 +37,18 @@ int error_set(struct error *err, int code, const char *fmt, ...)
 
 int error_wrap(struct error *err, const char *fmt, ...)
 {
-	char prefix[ERROR_MSG_MAX];
+	char raw[ERROR_MSG_MAX];
 	char old[ERROR_MSG_MAX];
 	va_list ap;
 
 	if (!err)
 		return -1;
 	va_start(ap, fmt);
-	if (vsnprintf(prefix, sizeof(prefix), fmt, ap) < 0)
-		prefix[0] = '\0';
+	if (vsnprintf(raw, sizeof(raw), fmt, ap) < 0)
+		raw[0] = '\0';
 	va_end(ap);
 	memcpy(old, err->msg, sizeof(old));
-	err->msg[0] = '\0';
-	append(err->msg, prefix);
+	(void)printable(err->msg, sizeof(err->msg), raw);
 	append(err->msg, ": ");
 	append(err->msg, old);
 	return -1;

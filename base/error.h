@@ -24,7 +24,7 @@ struct error {
  * error_set() - fill an error
  * @err: what to fill; NULL is allowed and ignored
  * @code: an errno value whose text is appended ("msg: No such file"), or 0
- * @fmt: printf format of the message
+ * @fmt: printf format of the message; what comes of it is made printable()
  *
  * Return: always -1, so that a caller can write `return error_set(...)`.
  */

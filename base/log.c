@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/printable.h"
 
 #define COLUMNS_MAX 1024 /* of a terminal that is asked for its column; wider ones are not */
 
@@ -141,7 +142,7 @@ void log_raw(const char *line, size_t len)
 
 void log_line(enum log_level level, const char *fmt, ...)
 {
-	char line[2048];
+	char line[2048], raw[2048];
 	va_list ap;
 	int head, body;
 	size_t len;
@@ -150,13 +151,13 @@ void log_line(enum log_level level, const char *fmt, ...)
 		return;
 	head = snprintf(line, sizeof(line), "sbx-net: %s: ", level_name[level]);
 	va_start(ap, fmt);
-	body = vsnprintf(line + head, sizeof(line) - (size_t)head, fmt, ap);
+	body = vsnprintf(raw, sizeof(raw), fmt, ap);
 	va_end(ap);
 	if (head < 0 || body < 0)
 		return;
-	len = (size_t)head + (size_t)body;
-	if (len > sizeof(line) - 1)
-		len = sizeof(line) - 1;
+	/* with room for the line's end in the place of the text's */
+	(void)printable(line + head, sizeof(line) - (size_t)head, raw);
+	len = strlen(line);
 	line[len++] = '\n';
 	log_raw(line, len);
 }

@@ -53,7 +53,7 @@ void log_set_around(void (*before)(void *arg), void (*after)(void *arg), void *a
 /** log_enabled() - whether a line of this level would be written. */
 bool log_enabled(enum log_level level);
 
-/** log_line() - write one line, "sbx-net: LEVEL: TEXT"; a full or closed stderr is ignored. */
+/** log_line() - write one line, "sbx-net: LEVEL: TEXT", printable(); a full or closed stderr is ignored. */
 void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /**

@@ -427,6 +427,22 @@ class Files(ManagedCase):
                     self.assertEqual(done.stdout, "ran\n")
             self.clean()
 
+    def test_no_file_of_a_stranger_is_obeyed_by_the_terminal(self):
+        """What a repository calls its keys and files is told, and not sent to the terminal."""
+        esc = "\x1b]0;x\x07\x9b31m\u202e"
+        for value in ({esc: 1}, {"network": {esc: 1}}, {"network": {"denyListFiles": [esc]}},
+                      {"network": {"deniedDomains": [esc]}}, {"sandbox": {esc: 1}},
+                      {"network": {"deniedDomainReasons": {esc: "x"}}},
+                      '{"a": "%s"}' % esc, "{%s" % esc):
+            with self.subTest(value):
+                path = self.project(value)
+                for done in (self.sbx([], ["true"]), self.w.run([self.w.sbx, "check"]),
+                             self.w.run([self.w.sbx, "why", "good.example"])):
+                    self.assertIn("settings.json", done.stderr + done.stdout)
+                    told = done.stderr.replace("\n", "") + done.stdout.replace("\n", "")
+                    self.assertTrue(told.isprintable(), ascii(told))
+        self.assertIn(path, done.stderr)
+
     def test_why_and_check_name_rule_file_and_line(self):
         self.managed('{\n "network": {\n  "deniedDomains": [\n   "evil.example"]}}')
         self.user('{"network":\n {"allowedDomains": ["good.example",\n  "evil.example",\n'
