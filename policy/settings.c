@@ -29,6 +29,8 @@ struct parse_state {
 	json_t *reasons;
 	bool own;    /* in one of our own places */
 	bool import; /* somebody takes the file over: what is lost must be said */
+	char *idle;  /* keys without an effect, in one sentence: they are there at every start */
+	unsigned idle_line;
 	settings_warn_cb *warn;
 	void *warn_arg;
 	struct error *err;
@@ -58,6 +60,17 @@ static void warn(struct parse_state *ps, unsigned line, const char *path, const 
 	CLEANUP_FREE char *text = xasprintf("'%s' %s", path, what);
 
 	ps->warn(ps->warn_arg, ps->out->file, line, text);
+}
+
+static void note_idle(struct parse_state *ps, const char *path, const char *why)
+{
+	char *all = xasprintf("%s%s'%s' has no effect here: %s", ps->idle ? ps->idle : "",
+			      ps->idle ? "; " : "", path, why);
+
+	if (!ps->idle)
+		ps->idle_line = peek_line(ps);
+	free(ps->idle);
+	ps->idle = all;
 }
 
 /* Passes over a value that is not read; the counter goes along. */
@@ -237,13 +250,8 @@ static int read_value(struct parse_state *ps, const char *path, const struct set
 	case KIND_ENABLED:
 		return read_enabled(ps, path, v);
 	case KIND_NONE:
-		line = peek_line(ps);
-		if (!spec->key.used) {
-			CLEANUP_FREE char *text =
-				xasprintf("has no effect here: %s", spec->key.what);
-
-			warn(ps, line, path, text);
-		}
+		if (!spec->key.used)
+			note_idle(ps, path, spec->key.what);
 		skip(ps, v);
 		return 0;
 	}
@@ -599,6 +607,9 @@ static struct settings *parse(const char *text, size_t len, const char *file, bo
 						      : walk(&ps, NULL, root);
 	if (rc == 0)
 		rc = apply_reasons(&ps);
+	if (rc == 0 && ps.idle)
+		ps.warn(ps.warn_arg, ps.out->file, ps.idle_line, ps.idle);
+	free(ps.idle);
 	json_decref(root);
 	assert(rc < 0 || ps.next == ps.nlines); /* the walk met every value */
 	if (rc < 0) {
