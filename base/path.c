@@ -20,6 +20,13 @@ char *path_dir(const char *path)
 	return xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
+const char *path_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 bool path_beneath(const char *path, const char *dir)
 {
 	size_t n = strlen(dir);

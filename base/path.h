@@ -10,6 +10,9 @@
 /** path_dir() - the directory that a path is in, "." where it names none; the caller frees. */
 char *path_dir(const char *path) __attribute__((returns_nonnull, warn_unused_result));
 
+/** path_name() - what stands behind the last slash; "" where that is the end. */
+const char *path_name(const char *path) __attribute__((returns_nonnull));
+
 /** path_beneath() - whether @path is @dir or lies beneath it; both canonical. */
 bool path_beneath(const char *path, const char *dir);
 

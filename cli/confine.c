@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "cli/layers.h"
 #include "cli/pathglob.h"
@@ -28,6 +30,7 @@
 #include "cli/statedir.h"
 #include "launcher/files/grantpath.h"
 #include "launcher/files/homes.h"
+#include "launcher/files/protect.h"
 #include "launcher/files/workdir.h"
 #include "proxy/audit.h"
 
@@ -339,6 +342,74 @@ static void warn_of_hidden(const struct path_list *grants, const struct path_lis
 	}
 }
 
+/* Whether @dir, canonical, is a writable root, and not what lies in one. */
+static bool is_root(const struct launcher_plan *plan, const char *dir)
+{
+	char canonical[PATH_MAX];
+
+	if (plan->fs == FS_WORKSPACE && strcmp(dir, plan->cwd) == 0)
+		return true;
+	for (size_t i = 0; i < plan->write.n; i++)
+		if (realpath(plan->write.v[i], canonical) && strcmp(dir, canonical) == 0)
+			return true;
+	return false;
+}
+
+static const char *without_slash(struct confine *c, const char *path)
+{
+	size_t n = strlen(path);
+
+	if (n < 2 || path[n - 1] != '/')
+		return path;
+	while (n > 1 && path[n - 1] == '/')
+		n--;
+	return keep(c, xstrndup(path, n));
+}
+
+/* Whether there is nothing, of a name that would be locked. */
+static bool is_missing(const char *path)
+{
+	struct stat st;
+
+	return protect_is_name(path_name(path)) && lstat(path, &st) < 0 && errno == ENOENT;
+}
+
+/* Such a name where it can be granted, canonical; or NULL. */
+static char *missing_name(const struct launcher_plan *plan, const char *path)
+{
+	CLEANUP_FREE char *dir = path_dir(path);
+	char canonical[PATH_MAX];
+
+	if (!realpath(dir, canonical) || !is_root(plan, canonical))
+		return NULL;
+	return xasprintf("%s/%s", strcmp(canonical, "/") == 0 ? "" : canonical, path_name(path));
+}
+
+/*
+ * A name that does not exist cannot be opened. Where it would only be locked, which is what a grant
+ * lifts if it exists, it is not. The directory is a grant itself, or the workspace, and judged as that.
+ * @typed: how many the command line has; what settings name need not be there.
+ */
+static void take_missing(struct confine *c, struct launcher_plan *plan, size_t typed)
+{
+	const char **there = new_list(c, plan->write.n), **missing = new_list(c, plan->write.n);
+	struct path_list unlocked = { .v = missing }, write = { .v = there };
+
+	for (size_t i = 0; i < plan->write.n; i++) {
+		const char *wanted = without_slash(c, plan->write.v[i]);
+		char *path = is_missing(wanted) ? missing_name(plan, wanted) : NULL;
+
+		if (path)
+			missing[unlocked.n++] = keep(c, path);
+		else if (i >= typed && is_missing(wanted))
+			log_warn("'%s' does not exist, so nothing is granted there", wanted);
+		else
+			there[write.n++] = plan->write.v[i];
+	}
+	plan->write = write;
+	plan->unlocked = unlocked;
+}
+
 int confine_plan(struct confine *c, const struct run_options *o, struct layers *layers,
 		 const char *const *files, size_t nfiles, struct launcher_plan *out,
 		 struct error *err)
@@ -355,6 +426,8 @@ int confine_plan(struct confine *c, const struct run_options *o, struct layers *
 	    add_paths(c, &o->deny_read, layers, SETTINGS_DENY_READ, &out->deny_read, err) < 0 ||
 	    add_paths(c, &o->deny_write, layers, SETTINGS_DENY_WRITE, &out->deny_write, err) < 0)
 		return -1;
+	if (out->fs != FS_OFF)
+		take_missing(c, out, o->write.n);
 	if (out->fs != FS_OFF && (open_grants(c, "--read", false, &out->read, err) < 0 ||
 				  open_grants(c, "--write", true, &out->write, err) < 0 ||
 				  open_grants(c, "--exec", false, &out->exec, err) < 0))

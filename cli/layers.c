@@ -18,6 +18,7 @@
 #include "cli/statedir.h"
 #include "cli/trust.h"
 #include "launcher/digest.h"
+#include "launcher/files/protect.h"
 #include "policy/listfile.h"
 #include "policy/recordtype.h"
 
@@ -791,6 +792,9 @@ static const char *entry_text(struct layers *l, const struct layer *layer, enum 
 		text[len - 3] = '\0'; /* a directory is all that is in it */
 	path = keep(l, absolute(layer, text));
 	if (is_tightening_list(id) || access(path, F_OK) == 0)
+		return path;
+	/* what it is granted for is that it may be made (confine.c) */
+	if (id == SETTINGS_ALLOW_WRITE && protect_is_name(path_name(path)))
 		return path;
 	say_missing(l, layer, e, path);
 	return NULL;

@@ -66,6 +66,8 @@ struct pty;
  * @envp: its whole environment (childenv_build())
  * @cwd: canonical path where it starts; the workspace
  * @cwd_id: what it must lead to; NULL where nobody has judged it
+ * @unlocked: canonical paths right in writable roots of names that would be locked (protect_is_name()),
+ *            do not exist and are granted for writing
  * @private_paths: files and directories of ours that no grant may reach
  * @pty: NULL, or what pty_start() gave: the command gets a terminal of its own, which takes the
  *       place of those of 0, 1 and 2 that are terminals
@@ -82,6 +84,7 @@ struct launcher_plan {
 	struct netns_plan net;
 	enum fs_mode fs;
 	struct path_list read, write, exec, deny_read, deny_write;
+	struct path_list unlocked;
 	struct path_list private_paths;
 	const struct pty *pty;
 	bool publish;

@@ -5,6 +5,9 @@
  * and if the name is absent there, a placeholder is made (placeholder.c). The few files inside .git
  * are what git takes for nothing: an empty configuration, a "commondir" that says ".".
  *
+ * What the user grants by name (--write .envrc) is not locked: where it exists the mounts leave it as it
+ * is (mountplan.c), and where it is missing nothing is made (the plan's @unlocked).
+ *
  * Left out on purpose: without a .git there is nothing to protect in it, so that `git init` works,
  * and a root that is empty to begin with gets no placeholders at all, so that `git clone URL .`
  * does: what comes there is the command's own work (docs/threat-model.md). Shell start-up files
@@ -216,12 +219,32 @@ static int protect_name(struct protect *p, int dir, const char *path, const char
 	return S_ISLNK(st.st_mode) ? protect_link(p, path, name, err) : 0;
 }
 
+bool protect_is_name(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!names[i].dir[0] && strcmp(names[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Granted by its name, which was missing when it was: as one that is there, it is not locked. */
+static bool is_unlocked(const struct protect *p, const char *dir, const char *name)
+{
+	CLEANUP_FREE char *path = xasprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name);
+
+	for (size_t i = 0; i < p->unlocked.n; i++)
+		if (strcmp(p->unlocked.v[i], path) == 0)
+			return true;
+	return false;
+}
+
 /* The names of the table that belong into @below the root ("" for the root itself). */
 static int protect_names(struct protect *p, int dir, const char *path, const char *below,
 			 struct error *err)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (strcmp(names[i].dir, below) == 0 &&
+		    !(!*below && is_unlocked(p, path, names[i].name)) &&
 		    protect_name(p, dir, path, names[i].name, names[i].content, err))
 			return -1;
 	return 0;
@@ -562,7 +585,7 @@ static int prepare(struct protect *p, const struct launcher_plan *plan, const st
 int protect_prepare(const struct launcher_plan *plan, const struct placeholder_watch *watch,
 		    struct protect *out, struct error *err)
 {
-	struct protect p = { .held.watch = watch };
+	struct protect p = { .held.watch = watch, .unlocked = plan->unlocked };
 	struct homes homes;
 	int rc;
 

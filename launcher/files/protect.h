@@ -29,6 +29,7 @@ struct protect_root {
  * @paths, @npaths: canonical but for the last component, which may be a symbolic link
  * @first_denied: from this one on they are --deny-write's and our own, which no grant lifts
  * @roots, @nroots: the writable roots; nothing else may be granted for writing (mountplan.c)
+ * @unlocked: the plan's; read while names are looked for only
  * @held: the placeholders
  * @noted, @nnoted: paths of directories that are compared with themselves at the end (leftover.h)
  */
@@ -38,6 +39,7 @@ struct protect {
 	size_t first_denied;
 	struct protect_root *roots;
 	size_t nroots;
+	struct path_list unlocked;
 	struct placeholders held;
 	char **noted;
 	size_t nnoted;
@@ -68,6 +70,13 @@ bool protect_covers(const struct protect *p, const char *path);
  * Return: the root's path, which stays @p's; NULL if there is none.
  */
 const char *protect_root_of(const struct protect *p, const char *path);
+
+/**
+ * protect_is_name() - whether @name is one of those that are locked right in each writable root
+ *
+ * Such a name that does not exist yet can be granted by the plan's @unlocked.
+ */
+bool protect_is_name(const char *name);
 
 /** protect_clear() - close and free; removes nothing. */
 void protect_clear(struct protect *p);

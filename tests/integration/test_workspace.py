@@ -175,6 +175,69 @@ class Workspace(WorldCase):
         self.works("mkdir .other && echo x > .other/x && echo y > .bashrc")  # the twin
         self.assertEqual(self.names(), [".bashrc", ".other", "a"])
 
+    def envrc_branch(self):
+        """A branch with two of the names, and none of them in the working tree."""
+        self.repository()
+        self.host("git branch -m master; git checkout -qb with && echo e > .envrc && mkdir .vscode && echo v > .vscode/s && "
+                  "git add . && " + GIT + "commit -qm names && git checkout -q -")
+
+    def test_a_missing_name_can_be_granted(self):
+        """git checkout of a branch that brings it, and of one that takes it away"""
+        self.envrc_branch()
+        done = self.sbx("git checkout -q with")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertNotEqual(self.host("git symbolic-ref --short HEAD"), "with\n")
+        self.host("git reset -q --hard && git clean -qfd")
+        self.sbx("git checkout -q with", "--write", self.dir + "/.envrc")
+        self.assertEqual(self.names(), [".envrc", ".git", "a", "d"])  # that one alone
+        self.host("git checkout -qf master; git clean -qfd")
+        grants = ["--write", self.dir + "/.envrc", "--write", self.dir + "/.vscode/"]
+        self.assertEqual(self.works("git checkout -q with && cat .envrc .vscode/s", *grants), "e\nv\n")
+        self.assertEqual(self.host("git status --short"), "")
+        self.sbx("git checkout -q -")
+        self.assertEqual(self.host("cat .envrc .vscode/s"), "e\nv\n")  # they exist: locked
+        self.host("git checkout -qf with")
+        self.works("git checkout -q - && test ! -e .envrc && git checkout -q with && git checkout -q -", *grants)
+        self.assertEqual(self.host("git status --short; ls -A .vscode"), "")  # a grant of its own, it stays
+        self.host("rmdir .vscode")
+        self.assertEqual(self.names(), [".git", "a", "d"])
+
+    def test_a_grant_of_a_missing_name_opens_that_name_alone(self):
+        self.repository()
+        grant = ("--write", self.dir + "/.envrc")
+        self.assertEqual(self.works("echo x > .envrc; mv .envrc y; mv y .envrc; cat .envrc", *grant), "x\n")
+        self.host("rm .envrc")
+        for script in ("echo x > .mcp.json", "mkdir .vscode/x", "mv .vscode y", "rmdir .claude",
+                       "mkdir .envrc; mv .envrc .claude", "mkdir .envrc; mv -T .envrc .vscode",
+                       "ln -s .git/config .envrc; echo x >> .envrc", "echo x > .git/config",
+                       "ln .git/config .envrc", "mkdir .envrc; mv .git .envrc/", "echo x > .git/hooks/x"):
+            with self.subTest(script):
+                self.assertNotEqual(self.sbx(script, *grant).returncode, 0)
+                self.host("rm -rf .envrc")
+        self.assertEqual(self.names(), [".git", "a", "d"])
+        self.assertEqual(self.host("git fsck 2>&1 && git status --short"), "")
+
+    def test_a_missing_name_is_granted_by_settings_and_not_against_a_denial(self):
+        self.host("echo a > a")
+        settings = self.w.path("unlock.json")
+        with open(settings, "w", encoding="ascii") as f:
+            f.write('{"filesystem": {"allowWrite": ["%s/.envrc"]}}' % self.dir)
+        self.addCleanup(os.remove, settings)
+        self.works("echo x > .envrc", "-p", settings)
+        self.host("rm .envrc")
+        with open(settings, "w", encoding="ascii") as f:
+            f.write('{"filesystem": {"allowWrite": ["%s/d/.envrc"]}}' % self.dir)
+        done = self.sbx("echo ran", "-p", settings)
+        self.assertEqual((done.returncode, done.stdout), (0, "ran\n"))
+        self.assertIn("/d/.envrc' does not exist, so nothing is granted there", done.stderr)
+        self.assertNotEqual(self.sbx("echo x > .envrc", "--write", self.dir + "/.envrc", "--deny-write",
+                                     self.dir + "/.envrc").returncode, 0)
+        for other in ("/.envrcs", "/d/.envrc", "/.git/hooks"):  # no name of the table, or not in a root
+            done = self.sbx("echo ran", "--write", self.dir + other)
+            self.assertEqual((done.returncode, done.stdout), (125, ""))
+            self.assertIn("cannot open " + self.dir + other, done.stderr)
+        self.assertEqual(self.names(), ["a"])
+
     def test_an_empty_workspace_is_the_commands_own(self):
         self.works("mkdir .vscode && echo x > .vscode/x && echo y > .envrc")
         self.assertEqual(self.names(), [".envrc", ".vscode"])

@@ -14,8 +14,9 @@
 
 static void test_dir_of_each_kind_of_path(void **state)
 {
-	static const char *const rows[][2] = {
-		{ "a", "." }, { "a/b", "a" }, { "/a", "/" }, { "/a/b/c", "/a/b" }, { "./a", "." },
+	static const char *const rows[][3] = {
+		{ "a", ".", "a" },	   { "a/b", "a", "b" }, { "/a", "/", "a" },
+		{ "/a/b/c", "/a/b", "c" }, { "./a", ".", "a" }, { "a/", "a", "" },
 	};
 
 	(void)state;
@@ -23,6 +24,7 @@ static void test_dir_of_each_kind_of_path(void **state)
 		CLEANUP_FREE char *dir = path_dir(rows[i][0]);
 
 		assert_string_equal(dir, rows[i][1]);
+		assert_string_equal(path_name(rows[i][0]), rows[i][2]);
 	}
 }
 
