@@ -39,6 +39,7 @@
 
 #define CONFIG_MAX  (1024 * 1024)
 #define INDEX_MAX   (256 * 1024 * 1024)
+#define READ_MAX    (512 * 1024 * 1024) /* of all */
 #define DEPTH_MAX   10	 /* of includes, as git's own limit, and of submodule directories */
 #define DIRS_MAX    4096 /* that are looked at for submodules */
 #define QUOTES	    "\"'"
@@ -66,6 +67,7 @@ struct search {
 	char *const *homes;
 	size_t nhomes;
 	unsigned dirs, links;
+	size_t read; /* of indices */
 	size_t hash; /* the size of an object's name in this repository */
 	bool around; /* in a repository around, where the command cannot take permissions */
 };
@@ -475,9 +477,14 @@ static void read_index(struct search *s, const char *git)
 	CLEANUP_FREE char *file = xasprintf("%s/index", git);
 	CLEANUP_CLOSE int fd = fd_open_regular(AT_FDCWD, file, 0, &(struct error){ 0 });
 	size_t n;
-	CLEANUP_FREE char *text = fd < 0 ? NULL : fd_read_file(fd, INDEX_MAX, &n);
+	CLEANUP_FREE char *text = NULL;
 	CLEANUP_FREE char *elsewhere = NULL;
 
+	if (fd >= 0 && s->read > READ_MAX)
+		errno = EFBIG;
+	else if (fd >= 0)
+		text = fd_read_file(fd, INDEX_MAX, &n);
+	s->read += text ? n : fd >= 0 ? INDEX_MAX : 0;
 	if (text)
 		(void)gitindex_check(text, n, s->hash, false, take_link, s, &elsewhere);
 	else

@@ -46,6 +46,7 @@
 
 #define STATE_MAX (4 * 1024 * 1024)
 #define INDEX_MAX (256 * 1024 * 1024) /* of two million files */
+#define READ_MAX  (512 * 1024 * 1024) /* of all files, a fraction of a second */
 #define TODO	  "git-rebase-todo"
 #define DOT_GIT	  ".git"
 
@@ -88,6 +89,20 @@ bool gitstate_is_older(const struct gitstate *g, struct timespec ctime)
 	       (ctime.tv_sec == g->since.tv_sec && ctime.tv_nsec < g->since.tv_nsec);
 }
 
+/* All of an open file; NULL with errno. */
+static char *read_all(const struct gitstate_visit *v, int fd, size_t max, size_t *n)
+{
+	char *text;
+
+	if (*v->read > READ_MAX) {
+		errno = EFBIG;
+		return NULL;
+	}
+	text = fd_read_file(fd, max, n);
+	*v->read += text ? *n : max;
+	return text;
+}
+
 /*
  * The file's text; NULL if there is none, or at the start, if it may be another run's. One that cannot be
  * read whole is dealt with here; of links and pipes leftover.c takes care.
@@ -96,7 +111,7 @@ static char *read_state(const struct gitstate *g, const struct gitstate_visit *v
 			const char *name, const char *at, size_t *n)
 {
 	CLEANUP_CLOSE int fd = fd_open_regular(dir, name, O_NOFOLLOW, &(struct error){ 0 });
-	char *text = fd < 0 ? NULL : fd_read_file(fd, STATE_MAX, n);
+	char *text = fd < 0 ? NULL : read_all(v, fd, STATE_MAX, n);
 	int code = errno;
 	struct stat st;
 
@@ -577,7 +592,7 @@ static void visit_index(struct gitstate *g, const struct gitstate_visit *v, int 
 
 	if (fd < 0 && errno != EACCES)
 		return;
-	text = fd < 0 ? NULL : fd_read_file(fd, INDEX_MAX, &n);
+	text = fd < 0 ? NULL : read_all(v, fd, INDEX_MAX, &n);
 	other = own ? -1 : open_tree(g, v, dir, at);
 	links.tree = own ? g->tree : other;
 	if (text)

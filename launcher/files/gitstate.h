@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <time.h>
 
 #include "launcher/files/gitseen.h"
@@ -33,10 +34,12 @@ enum gitstate_task {
 
 /**
  * struct gitstate_visit - a walk through a git directory
+ * @read: how many bytes of files have been read; a bound of what a command can keep the walk busy with
  * @say: told of each thing; @at is its place, @which more about it or "", @done what has become of it
  */
 struct gitstate_visit {
 	enum gitstate_task task;
+	uint64_t *read;
 	void (*say)(void *arg, const char *at, const char *what, const char *which,
 		    const char *done);
 	void *arg;

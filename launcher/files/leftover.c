@@ -78,6 +78,7 @@ struct visit {
 	bool sweep;
 	struct gitstate_visit state;
 	unsigned long entries, lines;
+	uint64_t read;
 	leftover_tell *tell;
 	void *arg;
 };
@@ -472,6 +473,7 @@ struct leftover *leftover_note(int dir, enum leftover_kind kind, leftover_tell *
 	struct leftover *l = xcalloc(1, sizeof(*l));
 	struct visit v = { .l = l, .tell = tell, .arg = arg };
 
+	v.state.read = &v.read;
 	v.state.say = say;
 	v.state.arg = &v;
 	v.state.task = kind == LEFTOVER_ORPHAN ? GITSTATE_WARN : GITSTATE_NOTE;
@@ -501,7 +503,7 @@ void leftover_sweep(struct leftover *l, leftover_tell *tell, void *arg)
 	struct stat was;
 	bool given;
 
-	v.state = (struct gitstate_visit){ GITSTATE_SWEEP, say, &v };
+	v.state = (struct gitstate_visit){ GITSTATE_SWEEP, &v.read, say, &v };
 	given = give_back(l->dir, &was);
 	if (l->kind != LEFTOVER_TREE)
 		visit_top(&v);

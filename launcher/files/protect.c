@@ -64,6 +64,10 @@ static const struct name {
 	{ ".git", "commondir", ".\n" },
 	{ ".git", "remotes", NULL },
 	{ ".git", "branches", NULL },
+	/* lazygit, glab: editors, pagers, aliases for a shell */
+	{ ".git", "lazygit.yml", "" },
+	{ ".git", "glab-cli", NULL },
+	{ ".git/sl", "config", "" },
 	{ ".hg", "hgrc", "" },
 	{ ".hg", "hgrc-not-shared", "" },
 	/* what says whether another repository's hgrc is obeyed; empty, as it may be missing */
@@ -87,8 +91,8 @@ static const struct name {
 };
 
 /* Where names belong only if the directory is there. */
-static const char *const dot_dirs[] = { ".git", ".hg",		".jj",	 ".jj/repo",
-					".sl",	"_darcs/prefs", ".pijul" };
+static const char *const dot_dirs[] = { ".git",	    ".git/sl", ".hg",	       ".jj",
+					".jj/repo", ".sl",     "_darcs/prefs", ".pijul" };
 
 /*
  * What shells, sessions and tools run or obey in the home directory only. @content: as above, for

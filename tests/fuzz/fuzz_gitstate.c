@@ -95,7 +95,7 @@ static void check_options(const char *text, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct gitstate g = { .tree = -1 };
-	const struct gitstate_visit v = { GITSTATE_SWEEP, say, NULL };
+	const struct gitstate_visit v = { GITSTATE_SWEEP, NULL, say, NULL };
 	char *text = copy(data, size), *same = copy(data, size);
 	const char *first = memchr(same, '\t', size);
 	unsigned taken = 0, again = 0;

@@ -503,6 +503,21 @@ static void test_an_index_has_names_as_long_as_the_configuration_says(void **sta
 	assert_true(exists(".git/index"));
 }
 
+/* Files without a block on the disk, for which the end of a run would be kept waiting. */
+static void test_what_is_read_of_all_files_is_bounded(void **state)
+{
+	(void)state;
+	/* an index of no file, and 200 MiB of something that git passes over */
+	shell("printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\0junk\\014\\200\\0\\0' > large; "
+	      "truncate -s 209715240 large");
+	run(LEFTOVER_GIT, "ln large .git/sharedindex.1; ln large .git/sharedindex.2");
+	assert_int_equal(lines, 0);
+	run(LEFTOVER_GIT, "for i in 3 4 5 6; do ln large .git/sharedindex.$i; done");
+	assert_true(lines > 0);
+	assert_non_null(strstr(said, "cannot be read whole"));
+	shell("rm large");
+}
+
 static void test_an_autostash_goes(void **state)
 {
 	(void)state;
@@ -616,6 +631,7 @@ int main(void)
 		cmocka_unit_test_setup(test_an_index_does_not_lead_elsewhere, make_git),
 		cmocka_unit_test_setup(test_an_index_has_names_as_long_as_the_configuration_says,
 				       make_git),
+		cmocka_unit_test_setup(test_what_is_read_of_all_files_is_bounded, make_git),
 		cmocka_unit_test_setup(test_an_autostash_goes, make_git),
 		cmocka_unit_test_setup(test_a_tree_does_not_become_a_repository, make_git),
 		cmocka_unit_test_setup(test_what_a_killed_run_left_is_told, make_git),

@@ -111,8 +111,13 @@ static void test_mercurial_is_locked_where_it_is(void **state)
 
 static void test_other_systems_are_locked_where_they_are(void **state)
 {
-	static const char *const names[] = { ".jj/repo/config.toml", ".jj/workspace-config.toml",
-					     ".sl/config", "_darcs/prefs/defaults",
+	static const char *const names[] = { ".git/lazygit.yml",
+					     ".git/glab-cli",
+					     ".git/sl/config",
+					     ".jj/repo/config.toml",
+					     ".jj/workspace-config.toml",
+					     ".sl/config",
+					     "_darcs/prefs/defaults",
 					     ".pijul/config" };
 	struct protect p;
 
@@ -120,7 +125,7 @@ static void test_other_systems_are_locked_where_they_are(void **state)
 	prepare(&p);
 	assert_false(exists(".jj") || exists("_darcs"));
 	finish(&p);
-	assert_int_equal(system("mkdir -p .jj/repo .sl _darcs/prefs .pijul"),
+	assert_int_equal(system("mkdir -p .git/sl .jj/repo .sl _darcs/prefs .pijul"),
 			 0); // NOLINT(cert-env33-c)
 	prepare(&p);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -133,7 +138,7 @@ static void test_other_systems_are_locked_where_they_are(void **state)
 	prepare(&p);
 	assert_true(lists(&p, ".jj/repo"));
 	finish(&p);
-	assert_int_equal(system("rm -r .jj .sl _darcs .pijul"), 0); // NOLINT(cert-env33-c)
+	assert_int_equal(system("rm -r .git .jj .sl _darcs .pijul"), 0); // NOLINT(cert-env33-c)
 }
 
 /* How many names an empty directory is left with. */
