@@ -40,6 +40,7 @@
 #define CONFIG_MAX  (1024 * 1024)
 #define INDEX_MAX   (256 * 1024 * 1024)
 #define READ_MAX    (512 * 1024 * 1024) /* of all */
+#define LINKS_MAX   (16 * 1024)		/* that indices know of */
 #define DEPTH_MAX   10	 /* of includes, as git's own limit, and of submodule directories */
 #define DIRS_MAX    4096 /* that are looked at for submodules */
 #define QUOTES	    "\"'"
@@ -66,7 +67,7 @@ struct search {
 	const char *root;
 	char *const *homes;
 	size_t nhomes;
-	unsigned dirs, links;
+	unsigned dirs, links, looked;
 	size_t read; /* of indices */
 	size_t hash; /* the size of an object's name in this repository */
 	bool around; /* in a repository around, where the command cannot take permissions */
@@ -451,9 +452,8 @@ static void take_worktree(struct search *s, const char *git, unsigned depth)
  * A repository that the index knows of, though it is no submodule in .git/modules: git status looks into
  * it. Its ".git" is a directory, or says where that is.
  */
-static void take_link(void *arg, const char *name)
+static void take_repository(struct search *s, const char *name)
 {
-	struct search *s = arg;
 	CLEANUP_FREE char *tree = xasprintf("%s/%s", s->root, name);
 	CLEANUP_FREE char *git = xasprintf("%s/.git", tree);
 	CLEANUP_FREE char *to = read_link(tree, ".git", "gitdir: ");
@@ -470,6 +470,19 @@ static void take_link(void *arg, const char *name)
 		read_for_tree(s, tree, real);
 	s->links--;
 	s->hash = hash;
+}
+
+static void take_link(void *arg, const char *name)
+{
+	struct search *s = arg;
+	CLEANUP_FREE char *index = NULL;
+
+	if (s->looked++ < LINKS_MAX) {
+		take_repository(s, name);
+		return;
+	}
+	index = xasprintf("%s/.git/index", s->root);
+	check_unread(s, index, EFBIG);
 }
 
 static void read_index(struct search *s, const char *git)

@@ -47,6 +47,8 @@
 #define STATE_MAX (4 * 1024 * 1024)
 #define INDEX_MAX (256 * 1024 * 1024) /* of two million files */
 #define READ_MAX  (512 * 1024 * 1024) /* of all files, a fraction of a second */
+#define NAMES_MAX (1024 * 1024)
+#define LINKS_MAX (16 * 1024) /* repositories that an index knows of */
 #define TODO	  "git-rebase-todo"
 #define DOT_GIT	  ".git"
 
@@ -514,12 +516,18 @@ static bool is_same(struct gitstate *g, const struct gitstate_visit *v, int fd, 
 	       gitseen_has(&g->seen, GITSEEN_INDEX, at, id, sizeof(id));
 }
 
-/** struct links - repositories of an index; @tree: the working tree, @at: where the index is */
+/**
+ * struct links - repositories of an index
+ * @tree: the working tree
+ * @at: where the index is
+ * @n: how many there are, of which @max are looked at
+ */
 struct links {
 	struct gitstate *g;
 	const struct gitstate_visit *v;
 	int tree;
 	const char *at;
+	unsigned long n, max;
 };
 
 /* Whether the .git in @dir is what it was at the start. */
@@ -560,10 +568,10 @@ static const char *unmake_repo(int dir)
 static void take_link(void *arg, const char *name)
 {
 	struct links *l = arg;
-	CLEANUP_CLOSE int dir =
-		l->tree < 0 ? -1 : fd_open_plain(l->tree, name, O_PATH | O_DIRECTORY);
+	bool look = l->n++ < l->max && l->tree >= 0;
+	CLEANUP_CLOSE int dir = !look ? -1 : fd_open_plain(l->tree, name, O_PATH | O_DIRECTORY);
 
-	if (dir < 0 && l->tree >= 0 && errno == EACCES && l->v->task == GITSTATE_SWEEP)
+	if (dir < 0 && look && errno == EACCES && l->v->task == GITSTATE_SWEEP)
 		l->v->say(
 			l->v->arg, l->at, LOOKS, name,
 			"it cannot be looked at; see whether it is yours before you use git there");
@@ -587,6 +595,7 @@ static void visit_index(struct gitstate *g, const struct gitstate_visit *v, int 
 	CLEANUP_CLOSE int other = -1;
 	CLEANUP_FREE char *text = NULL, *found = NULL;
 	struct links links = { .g = g, .v = v, .at = at };
+	bool shared = is_shared(name);
 	enum gitindex is = GITINDEX_BAD;
 	size_t n;
 
@@ -595,9 +604,11 @@ static void visit_index(struct gitstate *g, const struct gitstate_visit *v, int 
 	text = fd < 0 ? NULL : read_all(v, fd, INDEX_MAX, &n);
 	other = own ? -1 : open_tree(g, v, dir, at);
 	links.tree = own ? g->tree : other;
+	links.max = shared ? NAMES_MAX : LINKS_MAX;
 	if (text)
-		is = gitindex_check(text, n, hash_size(dir), is_shared(name), take_link, &links,
-				    &found);
+		is = gitindex_check(text, n, hash_size(dir), shared, take_link, &links, &found);
+	if (links.n > links.max)
+		is = GITINDEX_BAD;
 	if (fd >= 0 && is_same(g, v, fd, at))
 		return;
 	switch (is) {

@@ -516,6 +516,12 @@ static void test_what_is_read_of_all_files_is_bounded(void **state)
 	assert_true(lines > 0);
 	assert_non_null(strstr(said, "cannot be read whole"));
 	shell("rm large");
+	/* 20,000 repositories, of which there is none */
+	run(LEFTOVER_GIT,
+	    "{ printf 'DIRC\\0\\0\\0\\2\\0\\0\\116\\040'; for i in $(seq 20000); do "
+	    "printf '%024d\\0\\0\\340\\0%032d\\0\\5%05d\\0\\0\\0\\0\\0' 0 0 $i; done; "
+	    "printf '%020d' 0; } > .git/index");
+	assert_false(exists(".git/index"));
 }
 
 static void test_an_autostash_goes(void **state)
