@@ -263,23 +263,6 @@ class Workspace(WorldCase):
                    "git -C /tmp/r status -s", *options, **kw)
         self.assertEqual(sorted(os.listdir(home)), [".config", ".profile", "f"])
 
-    # The descriptors go with the kernel's garbage, after the process.
-    KEPT_LOCK = """import array, fcntl, os, socket
-pair = socket.socketpair()
-fds = [os.open(p, os.O_RDONLY) for p in (".", ".git")]
-for fd in fds:
-    fcntl.flock(fd, fcntl.LOCK_SH)
-rights = array.array("i", fds + [s.fileno() for s in pair])
-pair[0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])"""
-
-    def test_a_lock_that_is_sent_away_keeps_no_placeholder(self):
-        self.host("git init -q .; echo a > a")
-        before = self.host("ls -A . .git")
-        for _ in range(10):
-            done = self.w.sbx_run(["-C", self.dir], ["python3", "-c", self.KEPT_LOCK])
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertEqual(self.host("ls -A . .git"), before)
-
     # ---- what git is led to
 
     # Each makes a git command that the user runs outside later run a script in the workspace.
