@@ -409,6 +409,24 @@ class Reload(WorldCase):
         self.becomes("200", "www")
         self.assertEqual(self.asked("good", "other", "evil"), "403 403 403")
 
+    def test_an_unreadable_file_holds_no_revocation_up(self):
+        """Outside of what the command can write, where a file is read by its name."""
+        path = self.w.path("pol", "second.json")
+        os.makedirs(self.w.path("pol"), exist_ok=True)
+        self.addCleanup(os.remove, path)
+        self.write_in_place(path, '{"network": {"allowedDomains": ["www.example"]}}')
+        os.chmod(path, 0o644)
+        self.start({"allowedDomains": ["good.example", "other.example"]}, "-p", path)
+        self.assertEqual(self.asked("good", "www", "other", "evil"), "200 200 200 403")
+        os.chmod(path, 0)
+        self.wait_for("second.json': Permission denied")
+        self.put({"allowedDomains": ["good.example", "evil.example"]})
+        self.becomes("403", "other")
+        self.assertEqual(self.asked("good", "www", "evil"), "200 200 403")
+        os.chmod(path, 0o644)  # the twin
+        self.becomes("200", "evil")
+        self.assertEqual(self.asked("good", "www", "other"), "200 200 403")
+
     def test_a_list_that_is_named_later_is_none_of_the_commands(self):
         """It was not locked when the command began, which may have written it."""
         inside, outside = os.path.join(self.w.ws, "own.list"), self.w.path("pol", "later.list")
