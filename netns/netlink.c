@@ -16,6 +16,7 @@ struct request {
 	struct nlmsghdr h;
 	union {
 		struct ifinfomsg link;
+		struct ifaddrmsg addr;
 		struct rtmsg route;
 		struct rtgenmsg gen;
 	} u;
@@ -127,6 +128,23 @@ int netlink_lo_up(int sock)
 			    .ifi_change = IFF_UP },
 	};
 
+	return transact(sock, &r);
+}
+
+int netlink_lo_second(int sock)
+{
+	static const unsigned char second[] = { 127, 0, 0, 2 };
+	struct request r = {
+		.h = { .nlmsg_len = NLMSG_LENGTH(sizeof(struct ifaddrmsg)),
+		       .nlmsg_type = RTM_NEWADDR,
+		       .nlmsg_flags = NLM_F_CREATE | NLM_F_REPLACE },
+		.u.addr = { .ifa_family = AF_INET,
+			    .ifa_prefixlen = 32,
+			    .ifa_scope = RT_SCOPE_HOST,
+			    .ifa_index = LO_INDEX },
+	};
+
+	add_attr(&r, IFA_LOCAL, second, sizeof(second));
 	return transact(sock, &r);
 }
 

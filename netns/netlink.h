@@ -15,6 +15,14 @@ int netlink_open(uint32_t groups);
 /** netlink_lo_up() - set interface 1 up; the kernel then adds 127.0.0.1/8 and ::1. 0 or -1. */
 int netlink_lo_up(int sock);
 
+/**
+ * netlink_lo_second() - give interface 1 the address 127.0.0.2, too. 0 or -1.
+ *
+ * Where 127.0.0.1 is the only IPv4 address there is, getaddrinfo() of glibc takes AI_ADDRCONFIG for "no
+ * IPv4", and finds nothing for AF_INET; GLib's resolver, for one, asks so.
+ */
+int netlink_lo_second(int sock);
+
 /** netlink_local_any() - "local default dev lo" in table local for @family (AnyIP). 0 or -1. */
 int netlink_local_any(int sock, sa_family_t family);
 

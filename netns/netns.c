@@ -184,6 +184,8 @@ static int set_up(const struct netns_plan *plan, struct maker *m)
 	if (netlink_lo_up(nl) < 0)
 		return error_set(m->err, errno, "cannot bring up lo in the sandbox");
 	ipv6 = have_ipv6();
+	if (plan->capture && netlink_lo_second(nl) < 0)
+		return error_set(m->err, errno, "cannot give lo a second address");
 	if (plan->capture && netlink_local_any(nl, AF_INET) < 0)
 		return error_set(m->err, errno, "cannot make every IPv4 address local");
 	if (plan->capture && ipv6 && netlink_local_any(nl, AF_INET6) < 0)

@@ -371,6 +371,16 @@ class Stub(CaptureCase):
         self.assertEqual(got[1].get("error"), "gaierror")
         self.assertLessEqual(set(got[2]), {"127.0.0.1", "::1"})
 
+    def test_lookup_by_libc_with_options(self):
+        """By TCP and with EDNS as resolv.conf may say, and for IPv4 if there is IPv4 (AI_ADDRCONFIG)."""
+        for options in ("use-vc", "edns0", "use-vc edns0", "single-request trust-ad"):
+            with self.subTest(options):
+                done = self.w.sbx_run(["-q", "-a", "good.example", "--env", "RES_OPTIONS"], [
+                    "sh", "-c", "getent ahostsv4 good.example; getent ahostsv4 evil.example || echo no"],
+                    env={**self.w.env(), "RES_OPTIONS": options})
+                self.assertRegex(done.stdout, r"^198\.1[89]\.", done.stderr)
+                self.assertTrue(done.stdout.endswith("no\n"), done.stdout)
+
 
 class ForwardedRecords(CaptureCase):
     """network.forwardRecordTypes; dig decodes what comes, dnsmasq's log says what was asked."""
