@@ -23,6 +23,7 @@
 #include "cli/ask/whose.h"
 #include "cli/commands.h"
 #include "cli/confine.h"
+#include "cli/filehint.h"
 #include "cli/gate.h"
 #include "cli/layers.h"
 #include "cli/report/learn.h"
@@ -70,6 +71,7 @@ struct run {
 	struct learn *learn;
 	struct reports *reports;
 	struct startline startline;
+	char *git; /* what to say if git has failed */
 };
 
 /* What git outside would have followed or run. */
@@ -115,6 +117,7 @@ static void run_clear(struct run *r)
 		free(r->values[i]);
 	confine_clear(&r->confine);
 	free(r->cwd);
+	free(r->git);
 	run_options_clear(&r->options);
 	allowfrom_free(r->allowfrom);
 }
@@ -204,6 +207,16 @@ static void guard_files(struct run *r, const struct launcher_plan *plan)
 	gate_guard(r->gate, roots, n);
 }
 
+static void look_at_files(struct run *r, const struct launcher_plan *plan)
+{
+	CLEANUP_FREE char *owner = r->options.quiet ? NULL : filehint_owner(plan);
+
+	if (owner)
+		log_warn("%s", owner);
+	if (!r->options.quiet)
+		r->git = filehint_git(plan);
+}
+
 /* An interactive command gets a terminal of its own, once nothing more can fail cheaply. */
 static int start_launcher(struct run *r, struct error *err)
 {
@@ -231,6 +244,7 @@ static int start_launcher(struct run *r, struct error *err)
 	    stdio_restrict(pty_wanted(), err) < 0 || terminal_start(&plan.pty, err) < 0)
 		return -1;
 	guard_files(r, &plan);
+	look_at_files(r, &plan);
 	r->startline.fs = plan.fs;
 	r->startline.capture = plan.net.capture;
 	r->startline.unix_sockets = plan.allow_unix_sockets;
@@ -450,6 +464,14 @@ static int exit_on_deny(const struct run *r, const struct refusals *refusals)
 	return EXIT_ON_DENY;
 }
 
+static void tell_of_git(const struct run *r, int status)
+{
+	if (!r->git || !filehint_is_git(r->options.command[0], status))
+		return;
+	log_fresh_line();
+	(void)fprintf(stderr, "sbx-net: %s\n", r->git);
+}
+
 /* What the run leaves on stderr, and the status it ends with. */
 static int finish(const struct run *r, int status)
 {
@@ -531,6 +553,8 @@ static int run(struct run *r)
 	end_launcher(r);
 	if (err.msg[0])
 		say_failure(&err, status);
+	if (ran)
+		tell_of_git(r, status);
 	status = finish(r, status);
 	return ran && tell(r) < 0 ? LAUNCHER_EXIT_SETUP : status;
 }

@@ -411,8 +411,7 @@ static void find_modules(struct search *s, const char *dir, unsigned depth)
 	each_dir(s, dir, depth, take_module_or_part);
 }
 
-/* The first line of a small file behind @prefix, as an absolute path; NULL if there is none. */
-static char *read_link(const char *dir, const char *name, const char *prefix)
+char *gitobeys_link(const char *dir, const char *name, const char *prefix)
 {
 	CLEANUP_FREE char *file = xasprintf("%s/%s", dir, name);
 	CLEANUP_CLOSE int fd = fd_open_regular(AT_FDCWD, file, 0, &(struct error){ 0 });
@@ -430,7 +429,7 @@ static void take_worktree(struct search *s, const char *git, unsigned depth)
 {
 	CLEANUP_FREE char *own = xasprintf("%s/config.worktree", git);
 	CLEANUP_FREE char *common = xasprintf("%s/../..", git);
-	CLEANUP_FREE char *back = read_link(git, "gitdir", "");
+	CLEANUP_FREE char *back = gitobeys_link(git, "gitdir", "");
 	CLEANUP_FREE char *modules = xasprintf("%s/modules", git);
 	size_t n = back ? strlen(back) : 0;
 
@@ -456,7 +455,7 @@ static void take_repository(struct search *s, const char *name)
 {
 	CLEANUP_FREE char *tree = xasprintf("%s/%s", s->root, name);
 	CLEANUP_FREE char *git = xasprintf("%s/.git", tree);
-	CLEANUP_FREE char *to = read_link(tree, ".git", "gitdir: ");
+	CLEANUP_FREE char *to = gitobeys_link(tree, ".git", "gitdir: ");
 	CLEANUP_FREE char *real = realpath(to ? to : git, NULL);
 	size_t hash = s->hash;
 
@@ -571,8 +570,8 @@ static void follow_to(struct search *s, const char *git, bool linked)
 /* A linked working tree's, or a submodule's own: its ".git" says where the repository is. */
 static void follow_file(struct search *s)
 {
-	CLEANUP_FREE char *git = read_link(s->root, ".git", "gitdir: ");
-	CLEANUP_FREE char *common = git ? read_link(git, "commondir", "") : NULL;
+	CLEANUP_FREE char *git = gitobeys_link(s->root, ".git", "gitdir: ");
+	CLEANUP_FREE char *common = git ? gitobeys_link(git, "commondir", "") : NULL;
 
 	if (git)
 		follow_to(s, git, common);

@@ -53,6 +53,14 @@ struct gitobeys {
  */
 void gitobeys_find(const char *root, char *const *homes, size_t nhomes, struct gitobeys *out);
 
+/**
+ * gitobeys_link() - where a small file leads, such as a linked working tree's ".git"
+ * @prefix: what its first line begins with ("gitdir: "), or ""
+ *
+ * Return: the rest of that line as an absolute path, which the caller frees; NULL if there is none.
+ */
+char *gitobeys_link(const char *dir, const char *name, const char *prefix);
+
 /** gitobeys_clear() - free. */
 void gitobeys_clear(struct gitobeys *g);
 

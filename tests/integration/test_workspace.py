@@ -160,6 +160,73 @@ class Workspace(WorldCase):
     def test_a_copy_can_be_removed(self):
         self.copies("cp", "cp -a . /tmp/x; rm -r /tmp/x; cp -r . /tmp/x")
 
+    # ---- what lies elsewhere
+
+    OUTSIDE = "sbx-net: if git failed: %s/.git lies outside of the working directory"
+
+    def git_elsewhere(self, where, options):
+        """What a run in another directory of the repository says, by its status."""
+        script = "echo x > new && git add new && " + GIT + "commit -qm new"
+        done = self.w.sbx_run(["-C", where, *options], ["sh", "-ec", script])
+        return done.returncode, [x for x in done.stderr.splitlines() if "if git failed" in x]
+
+    def stays_locked(self, where, grant):
+        for script in ("echo x > $G/hooks/x", "echo x >> $G/config", "git config a.b c", "echo x > $G/commondir",
+                       "mv $G/hooks $G/h", "mv $G $G.x", "rm $G/config", "ln -s /tmp $G/config.worktree"):
+            done = self.w.sbx_run(["-C", where, "--env", "G=%s/.git" % self.dir, *grant], ["sh", "-ec", script])
+            self.assertNotEqual(done.returncode, 0, script)
+        self.assertEqual(self.host("(ls .git/hooks | grep -v sample; git config a.b; ls -d .git/commondir; "
+                                   "git fsck) 2>/dev/null || true"), "")
+
+    def test_git_below_the_top_of_its_repository(self):
+        self.repository()
+        below = self.dir + "/d"
+        status, said = self.git_elsewhere(below, [])
+        self.assertEqual((status, len(said)), (128, 1))
+        self.assertTrue(said[0].startswith(self.OUTSIDE % self.dir), said)
+        for remedy in ("start with -C %s, or --write %s/.git opens it" % (self.dir, self.dir),):
+            self.assertIn(remedy, said[0])
+        self.assertEqual(self.git_elsewhere(below, ["-q"]), (128, []))
+        self.assertEqual(self.git_elsewhere(below, ["--write", self.dir + "/.git"]), (0, []))
+        self.stays_locked(below, ["--write", self.dir + "/.git"])
+        done = self.w.sbx_run(["-C", below], ["sh", "-c", "exit 1"])  # no sign of git
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+
+    def test_git_in_a_linked_working_tree(self):
+        self.repository()
+        self.host("git worktree add -q ../$(basename $PWD).linked")
+        linked = self.dir + ".linked"
+        status, said = self.git_elsewhere(linked, [])
+        self.assertEqual((status, len(said)), (128, 1))
+        self.assertIn("cannot be written; --write %s/.git opens it" % self.dir, said[0])
+        self.assertEqual(self.git_elsewhere(linked, ["--write", self.dir + "/.git"]), (0, []))
+        self.stays_locked(linked, ["--write", self.dir + "/.git"])
+
+    def test_no_grant_is_proposed_that_a_command_has_made_up(self):
+        self.repository()
+        fake = self.w.path("ws", "fake")
+        os.mkdir(fake)
+        os.chown(fake, self.w.uid, self.w.uid)
+        self.addCleanup(shutil.rmtree, fake)
+        for target in (self.w.home, self.dir + "/.git"):
+            with open(fake + "/.git", "w", encoding="ascii") as f:
+                f.write("gitdir: %s\n" % target)
+            done = self.w.sbx_run(["-C", fake], ["sh", "-c", "exit 128"])
+            self.assertEqual((done.returncode, done.stderr), (128, ""))
+
+    def test_root_in_the_checkout_of_another(self):
+        """Without capabilities it cannot write there, and the start says what to do."""
+        self.host("echo a > a")
+        done = self.w.sbx_run(["-C", self.dir], ["touch", "b"], uid=0)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("%s belongs to user %d" % (self.dir, self.w.uid), done.stderr)
+        self.assertIn("sudo -H -u '#%d'" % self.w.uid, done.stderr)
+        self.assertNotIn("belongs to", self.w.sbx_run(["-q", "-C", self.dir], ["touch", "b"], uid=0).stderr)
+        self.assertNotIn("belongs to", self.w.sbx_run(["-C", self.dir], ["touch", "b"]).stderr)
+        os.chmod(self.dir, 0o777)
+        done = self.w.sbx_run(["-C", self.dir], ["touch", "c"], uid=0)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     # ---- placeholders
 
     def test_absent_names_cannot_be_made(self):
