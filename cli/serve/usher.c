@@ -10,7 +10,7 @@
  *
  * The pair's end has the highest number of the process's descriptors, and those are closed in their
  * order when a process ends: so the server sees the end of the pair when nothing else is left, and until
- * then counts the process for the client's peer. One that waits in close(2) for ever is no more than
+ * then counts the process for the client's peer. It is under the server's filter of system calls. One that waits in close(2) for ever is no more than
  * that: a session less for whoever has sent the descriptor.
  */
 #include "cli/serve/usher.h"
@@ -30,6 +30,7 @@
 #include "base/fd.h"
 #include "base/forked.h"
 #include "base/xalloc.h"
+#include "launcher/seccomp_supervisor.h"
 
 #define MESSAGE_MAX 4096 /* bytes at a time, more than a frame of netns/bridge.h */
 #define LAST_NUMBER 128	 /* more than are open there: one message's, and a few */
@@ -100,6 +101,7 @@ static void usher(int sock)
 	static const int ignored[] = {
 		SIGINT, SIGQUIT, SIGTSTP, SIGHUP, SIGTERM, SIGPIPE, SIGCHLD
 	};
+	struct error err;
 	int fds[2];
 	size_t nfds;
 	char byte;
@@ -115,7 +117,7 @@ static void usher(int sock)
 		if (nfds == ARRAY_SIZE(fds) && fork() == 0) {
 			(void)close(sock);
 			server = fcntl(fds[1], F_DUPFD_CLOEXEC, LAST_NUMBER);
-			if (server >= 0) {
+			if (server >= 0 && seccomp_supervisor_install(&err) == 0) {
 				(void)close(fds[1]);
 				receive(fds[0], server);
 			}

@@ -276,6 +276,12 @@ def children(pid):
     return found
 
 
+def confined(pid):
+    with open("/proc/%d/status" % pid, encoding="utf-8") as f:
+        status = dict(x.split(":", 1) for x in f)
+    return status["NoNewPrivs"].strip(), status["Seccomp"].strip()
+
+
 class Serve(ServeCase):
     def raw(self, script, sandbox=()):
         done = self.w.run([*sandbox, "/usr/bin/python3", "-c", RAW, self.path(), script], timeout=100)
@@ -909,6 +915,18 @@ except BlockingIOError:
             self.assertEqual(self.raw("attach((0,V4,1,0))"), ["True "])
             wait_for(lambda: len(children(server.pid)) == 1)  # the usher: the rest has ended
 
+    def test_what_receives_is_confined(self):
+        """The process that takes a client's descriptors, while they are due."""
+        with self.serve(ALLOW) as server:
+            with self.hostile(HOSTILE + """
+s = session(sys.argv[1])
+print("sent", flush=True)
+sys.stdin.readline()
+""", self.path()):
+                _, child = children(server.pid)  # below the usher, which forks
+                wait_for(lambda: confined(child) == ("1", "2"))
+            wait_for(lambda: len(children(server.pid)) == 1)
+
     def test_listener_whose_connections_wait_at_the_end(self):
         with self.serve(ALLOW):
             with self.hostile(INHERIT, self.path()):
@@ -1171,10 +1189,7 @@ class Confinement(ServeCase):
     def test_server_is_confined(self):
         with self.serve(ALLOW) as server:
             self.stats()  # it answers when all is done
-            with open("/proc/%d/status" % server.pid, encoding="utf-8") as f:
-                status = dict(x.split(":", 1) for x in f)
-            self.assertEqual(status["NoNewPrivs"].strip(), "1")
-            self.assertEqual(status["Seccomp"].strip(), "2")
+            self.assertEqual(confined(server.pid), ("1", "2"))
             self.assertEqual(self.curl(*DIRECT, "https://good.example/").stdout, HELLO)
             self.assertEqual(self.curl("http://%s/" % v4(1), sandbox=BWRAP).returncode, 0)
 
