@@ -274,9 +274,9 @@ const struct hostname *capture_self(const struct capture *c)
 	return c->self.len ? &c->self : NULL;
 }
 
-void capture_bound(struct capture *c, size_t connections, unsigned rate)
+void capture_bound(struct capture *c, size_t connections, unsigned part)
 {
-	stub_set_rate(c->stub, rate);
+	stub_set_part(c->stub, part);
 	stub_set_connections(c->stub, connections);
 }
 

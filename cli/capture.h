@@ -48,8 +48,8 @@ void capture_forward(struct capture *c, struct resolver *r, capture_may *may);
 /** capture_self() - this machine's own name, which means the sandbox inside; NULL if it has none. */
 const struct hostname *capture_self(const struct capture *c);
 
-/** capture_bound() - at most so many connections to the name server at a time, and questions a second. */
-void capture_bound(struct capture *c, size_t connections, unsigned rate);
+/** capture_bound() - see stub_set_connections() and, for @part, stub_set_part(). */
+void capture_bound(struct capture *c, size_t connections, unsigned part);
 
 /** capture_free() - NULL is allowed. */
 void capture_free(struct capture *c);

@@ -53,7 +53,7 @@ struct gate {
 	unsigned number;
 	uint64_t peer;
 	size_t dns_connections; /* 0: as many as a lone session */
-	unsigned dns_rate;
+	unsigned dns_part;
 	struct capture *capture;
 	struct session *session;
 	struct prove prove; /* of the run's sandbox, before its command starts */
@@ -172,11 +172,11 @@ void gate_set_whose(struct gate *g, struct whose *w)
 	g->whose = w;
 }
 
-void gate_set_peer(struct gate *g, uint64_t netns, size_t connections, unsigned rate)
+void gate_set_peer(struct gate *g, uint64_t netns, size_t connections, unsigned part)
 {
 	g->peer = netns;
 	g->dns_connections = connections;
-	g->dns_rate = rate;
+	g->dns_part = part;
 }
 
 const struct policy *const *gate_policy(const struct gate *g)
@@ -521,7 +521,7 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 	g->opened = seconds();
 	g->capture = capture_new(outside->base, &g->policy, event_cb, g);
 	if (g->dns_connections)
-		capture_bound(g->capture, g->dns_connections, g->dns_rate);
+		capture_bound(g->capture, g->dns_connections, g->dns_part);
 	capture_forward(g->capture, outside->resolver, may_forward_cb);
 	cfg.self = capture_self(g->capture);
 	g->session = proxy_session(outside->proxy, &cfg);

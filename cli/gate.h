@@ -64,9 +64,9 @@ void gate_set_whose(struct gate *g, struct whose *w);
 /**
  * gate_set_peer() - there are others: bound what the session may have
  * @netns: all sessions of one network namespace share what one may have (struct session_config)
- * @connections, @rate: see capture_bound()
+ * @connections, @part: see capture_bound()
  */
-void gate_set_peer(struct gate *g, uint64_t netns, size_t connections, unsigned rate);
+void gate_set_peer(struct gate *g, uint64_t netns, size_t connections, unsigned part);
 
 /** gate_policy() - where the policy of the moment is found. */
 const struct policy *const *gate_policy(const struct gate *g);

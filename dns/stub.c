@@ -83,6 +83,7 @@ struct stub_wait {
 /**
  * struct stub - see the theory of operation
  * @conns: the longest idle first, @nconns of them, @conns_max at most
+ * @part: of how many it is one; what is asked outside is divided by it
  * @slice_tokens: questions that a slice of time may bring
  * @tokens: those left in this slice, which began at @slice_ms
  * @resume: fires at the next slice; pending while @paused
@@ -98,6 +99,7 @@ struct stub {
 	LIST_HEAD(, stub_sock) socks;
 	struct conn_list conns;
 	size_t nconns, conns_max;
+	unsigned part;
 	unsigned slice_tokens;
 	unsigned tokens;
 	uint64_t slice_ms;
@@ -202,9 +204,9 @@ static bool spend_forward(struct stub *s)
 
 	if (now - s->forward_ms >= 1000) {
 		s->forward_ms = now;
-		s->forward_tokens = STUB_FORWARD_RATE;
+		s->forward_tokens = STUB_FORWARD_RATE / s->part;
 	}
-	if (!s->forward_tokens || s->nwaits == STUB_FORWARD_MAX)
+	if (!s->forward_tokens || s->nwaits >= STUB_FORWARD_MAX / s->part)
 		return false;
 	s->forward_tokens--;
 	return true;
@@ -520,6 +522,12 @@ void stub_set_rate(struct stub *s, unsigned rate)
 	s->slice_tokens = n ? n : 1;
 }
 
+void stub_set_part(struct stub *s, unsigned n)
+{
+	s->part = n;
+	stub_set_rate(s, STUB_RATE / n);
+}
+
 void stub_set_connections(struct stub *s, size_t max)
 {
 	s->conns_max = max;
@@ -533,7 +541,7 @@ struct stub *stub_new(struct event_base *base, struct fakeip *names, stub_decide
 	s->asking_fd = -1;
 	s->conns_max = STUB_TCP_MAX;
 	s->source = (struct answer_source){ .names = names, .decide = decide, .arg = arg };
-	stub_set_rate(s, STUB_RATE);
+	stub_set_part(s, 1);
 	LIST_INIT(&s->socks);
 	LIST_INIT(&s->waits);
 	TAILQ_INIT(&s->conns);

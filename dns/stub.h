@@ -83,6 +83,13 @@ void stub_set_forward(struct stub *s, struct resolver *r, stub_forwards *forward
 /** stub_set_rate() - questions a second, STUB_RATE at first; at least one each slice of 50 ms. */
 void stub_set_rate(struct stub *s, unsigned rate);
 
+/**
+ * stub_set_part() - it is one of @n that somebody may have
+ *
+ * Each answers, and asks outside, so much less that all together are as one.
+ */
+void stub_set_part(struct stub *s, unsigned n);
+
 /** stub_set_connections() - TCP connections at a time, STUB_TCP_MAX at first. */
 void stub_set_connections(struct stub *s, size_t max);
 

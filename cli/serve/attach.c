@@ -383,7 +383,7 @@ static int open_session(struct client *c, struct attach_reply *r, struct error *
 	c->gate = gate_new(&c->options, a->cfg.cwd, a->cfg.base, err);
 	if (!c->gate || take_place(c, err) < 0)
 		return -1;
-	gate_set_peer(c->gate, c->peer->netns, DNS_CONNECTIONS, DNS_RATE);
+	gate_set_peer(c->gate, c->peer->netns, DNS_CONNECTIONS, PEER_SESSIONS_MAX);
 	if (gate_open(c->gate, a->cfg.outside, a->last + 1, err) < 0)
 		return -1;
 	c->number = ++a->last;

@@ -10,10 +10,9 @@
 
 #include <stddef.h>
 
-#define CLIENTS_MAX	512  /* control connections; sessions are among them */
-#define SESSIONS_MAX	384  /* of all peers */
-#define DNS_CONNECTIONS 16   /* by TCP, to the name server of one session */
-#define DNS_RATE	2500 /* questions a second; a peer's sessions have as many as a lone run */
+#define CLIENTS_MAX	512 /* control connections; sessions are among them */
+#define SESSIONS_MAX	384 /* of all peers */
+#define DNS_CONNECTIONS 16  /* by TCP, to the name server of one session */
 #define OWN_DESCRIPTORS \
 	200 /* the loop's, the resolver's, logs, what is kept back, one batch of accepts */
 #define DESCRIPTORS_LEAST 1024

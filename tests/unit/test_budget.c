@@ -8,8 +8,6 @@
 
 #include <cmocka.h>
 
-#include "cli/serve/peer.h"
-#include "dns/stub.h"
 #include "proxy/limits.h"
 
 static size_t sum(const struct budget *b)
@@ -42,12 +40,6 @@ static void test_of_plenty_is_bounded(void **state)
 	assert_int_equal(b.pipes, PIPES_MAX);
 }
 
-static void test_rates_of_a_peer(void **state)
-{
-	(void)state;
-	assert_true(DNS_RATE * PEER_SESSIONS_MAX <= STUB_RATE);
-}
-
 static void test_of_little_is_as_of_the_least(void **state)
 {
 	const struct budget little = budget_of(10), least = budget_of(DESCRIPTORS_LEAST);
@@ -61,7 +53,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_of_gives_no_more_than_there_is),
 		cmocka_unit_test(test_of_plenty_is_bounded),
-		cmocka_unit_test(test_rates_of_a_peer),
 		cmocka_unit_test(test_of_little_is_as_of_the_least),
 	};
 

@@ -797,9 +797,8 @@ static void test_long_records_come_over_tcp(void **state)
 }
 
 /* A server that never answers holds STUB_FORWARD_MAX questions, and nothing else. */
-static void test_waiting_questions_are_bounded(void **state)
+static void waiting_are_bounded(struct world *w, int max)
 {
-	struct world *w = *state;
 	int fd = client(w, "127.0.0.1", SOCK_DGRAM);
 	int tcp = client(w, "127.0.0.1", SOCK_STREAM);
 	uint8_t msg[512], reply[512];
@@ -816,7 +815,7 @@ static void test_waiting_questions_are_bounded(void **state)
 	assert_int_equal(send(tcp, msg, n + 2, 0), (ssize_t)n + 2);
 	turn(w); /* accepted */
 	turn(w); /* asked */
-	for (int i = 0; i < STUB_FORWARD_MAX + 9; i++) {
+	for (int i = 0; i < max + 9; i++) {
 		(void)snprintf(name, sizeof(name), "n%d.allowed.example", i);
 		n = query(msg, name, RECORDTYPE_TXT);
 		assert_int_equal(send(fd, msg, n, 0), (ssize_t)n);
@@ -831,6 +830,19 @@ static void test_waiting_questions_are_bounded(void **state)
 	(void)close(fd);
 	(void)close(tcp);
 	outside_close(w, &o); /* with all of them out */
+}
+
+static void test_waiting_questions_are_bounded(void **state)
+{
+	waiting_are_bounded(*state, STUB_FORWARD_MAX);
+}
+
+static void test_set_part_divides_what_waits(void **state)
+{
+	struct world *w = *state;
+
+	stub_set_part(w->stub, 8);
+	waiting_are_bounded(w, STUB_FORWARD_MAX / 8);
 }
 
 static void test_questions_outside_have_a_rate(void **state)
@@ -859,6 +871,7 @@ int main(void)
 		T(test_nothing_else_is_asked_outside),
 		T(test_long_records_come_over_tcp),
 		T(test_waiting_questions_are_bounded),
+		T(test_set_part_divides_what_waits),
 		T(test_questions_outside_have_a_rate),
 		T(test_udp_answers_from_the_address_asked),
 		T(test_udp_denied_name_does_not_exist),
