@@ -5,7 +5,8 @@ A plain run is traced; then every place in our program that makes a call, in eac
 has it fail in a run of its own: the first time that it gets there, as a plain user and with no
 options; then the same as root and with options, where they get to other places; then every other
 time and errno, in an order of chance, as long as there is time: SBX_FAULT_SECONDS, 60 unless set;
-0 is no bound.
+0 is no bound. SBX_FAULT_FROM=N leaves the first N out: with it a run goes on where one ended that
+had the same SBX_FAULT_SEED, which tells N.
 """
 import hashlib
 import os
@@ -16,6 +17,7 @@ from escapeworld import SBX_NET, World, main, shows, users
 
 FAULTRUN = os.environ.get("FAULTRUN", "faultrun")
 SECONDS = float(os.environ.get("SBX_FAULT_SECONDS", "60"))
+FROM = int(os.environ.get("SBX_FAULT_FROM", "0"))
 ERRORS = {"EPERM": 1, "ENOSYS": 38, "ENOMEM": 12, "EINTR": 4, "EINVAL": 22, "EMFILE": 24}
 # These have no way to fail; glibc takes an errno of brk(2) for an address.
 INFALLIBLE = {"brk", "getuid", "geteuid", "getgid", "getegid", "getpid"}
@@ -32,6 +34,7 @@ class Fault(World):
         self.log = os.path.join(self.outside, "log")
         self.fill(users()[0])
         self.before = sorted(os.listdir(self.work))
+        self.passed = 0  # faults that were made here, or by the run before
 
     def command(self):
         netns = os.readlink("/proc/self/ns/net")
@@ -117,9 +120,16 @@ class Fault(World):
             (os.rmdir if os.path.isdir(path) else os.unlink)(path)
         return left
 
+    def left(self, faults):
+        """Those that the run before has not made."""
+        skip = min(max(FROM - self.passed, 0), len(faults))
+        self.passed += skip
+        return faults[skip:]
+
     def inject(self, uid, plan, faults):
         """How many of the faults were made."""
         hits = 0
+        self.passed += len(faults)
         for fault in faults:
             with self.subTest(fault=" ".join(map(str, fault)), uid=uid, plan=plan):
                 hits += self.judge(uid, plan, fault)
@@ -134,6 +144,7 @@ class Fault(World):
             self.fill(uid)
             for plan in PLANS:
                 first, *others = self.order(self.calls(uid, plan), known)
+                first = self.left(first)
                 hits = self.inject(uid, plan, first)
                 print("%d of %d new places failed, uid %d, %s" % (hits, len(first), uid, plan))
                 self.assertGreaterEqual(hits, len(first) * 0.95)
@@ -141,7 +152,8 @@ class Fault(World):
                     wait += [(uid, plan, fault) for fault in faults]
         for wait in later:
             rng.shuffle(wait)
-            self.until(end, wait)
+            self.until(end, self.left(wait))
+        print("to go on: SBX_FAULT_FROM=%d" % self.passed)
 
     def until(self, end, faults):
         """As many as there is time for."""

@@ -41,7 +41,7 @@
 #define STACK_WORDS 1024 /* that are looked through for a site */
 #define OPTIONS                                                                                   \
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | \
-	 PTRACE_O_TRACEEXEC)
+	 PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL)
 
 enum role {
 	ROLE_UNKNOWN, /* stopped before its parent's event told where it comes from */
