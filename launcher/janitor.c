@@ -127,8 +127,12 @@ static void take_note(struct placeholders *what, const struct notice *n, int dir
 /* Takes @fd. */
 static void take_git(struct task *t, const struct notice *n, int fd)
 {
-	t->git = xreallocarray(t->git, t->ngit + 1, sizeof(*t->git));
-	t->git[t->ngit++] = leftover_note(fd, n->leftover, tell_line, t);
+	if (n->leftover != LEFTOVER_LOCKED) {
+		t->git = xreallocarray(t->git, t->ngit + 1, sizeof(*t->git));
+		t->git[t->ngit++] = leftover_note(fd, n->leftover, tell_line, t);
+	}
+	for (size_t i = 0; n->leftover == LEFTOVER_LOCKED && i < t->ngit; i++)
+		leftover_lock(t->git[i], fd);
 	(void)close(fd);
 }
 

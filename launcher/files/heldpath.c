@@ -19,6 +19,7 @@ struct walk {
 	char done[PATH_MAX]; /* canonical; "" for the root directory */
 	char rest[PATH_MAX]; /* what is left of it */
 	unsigned links;
+	bool back; /* a ".." comes after what is missing */
 	struct error *err;
 };
 
@@ -91,7 +92,7 @@ static int walk_hold(struct walk *w, char name[static NAME_MAX + 1])
 		if (dir < 0)
 			return -1;
 		if (strcmp(name, "..") == 0) {
-			errno = ENOENT;
+			w->back = true;
 			return -1;
 		}
 		if (last && !w->what->directory)
@@ -120,6 +121,12 @@ static int walk_missing(struct walk *w, char name[static NAME_MAX + 1])
 	if (!protect_root_of(w->p, at) || protect_covers(w->p, at) || walk_hold(w, name) == 0)
 		return 0;
 	code = errno;
+	if (w->back)
+		return error_set(w->err, 0,
+				 "%s: what its \"..\" goes back from is missing, and the command "
+				 "could have it lead anywhere; make that directory, or spell the "
+				 "path without it",
+				 w->what->path);
 	/* What this user cannot make, the command cannot; unless it may change the mode first. */
 	if (code == EROFS || ((code == EACCES || code == EPERM) &&
 			      stat(w->done[0] ? w->done : "/", &st) == 0 && st.st_uid != geteuid()))

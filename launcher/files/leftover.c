@@ -48,6 +48,8 @@
 #define DEPTH_MAX   128
 #define LINES_MAX   20 /* that are told of one directory; a command can make any number */
 
+#define ANYWHERE "" /* no name of an entry */
+
 #define LOOK "look for links in it that lead elsewhere before you use git there"
 
 /** enum place - what a directory of the walk is to git */
@@ -252,6 +254,18 @@ static enum place place_of(enum place above, int dir, const char *name)
 	return strcmp(name, "annex") == 0 ? PLACE_ANNEX : PLACE_OTHER;
 }
 
+/* Which directory it is. */
+static bool number_of(int dir, uint64_t id[static 2])
+{
+	struct stat st;
+
+	if (fstat(dir, &st) < 0)
+		return false;
+	id[0] = st.st_dev;
+	id[1] = st.st_ino;
+	return true;
+}
+
 /*
  * Whether the directory is as it was at the start, so that @kind is still true of it: the command may
  * have made it, or put another in its place.
@@ -260,21 +274,23 @@ static bool is_same(const struct visit *v, enum gitseen_kind kind, int dir, cons
 {
 	struct gitseen *seen = &v->l->state.seen;
 	uint64_t id[2];
-	struct stat st;
 
-	if (fstat(dir, &st) < 0)
+	if (!number_of(dir, id))
 		return false;
-	id[0] = st.st_dev;
-	id[1] = st.st_ino;
 	if (!v->sweep)
 		gitseen_add(seen, kind, at, id, sizeof(id));
 	return gitseen_has(seen, kind, at, id, sizeof(id));
 }
 
-/* The names of protect.c, which are locked. */
+/* The names of protect.c, which are locked, and what the configuration names: leftover_lock(). */
 static bool is_locked(const struct visit *v, enum place above, int dir, const char *name,
 		      const char *at)
 {
+	uint64_t id[2];
+
+	if (number_of(dir, id) &&
+	    gitseen_has(&v->l->state.seen, GITSEEN_LOCKED, ANYWHERE, id, sizeof(id)))
+		return true;
 	return above == PLACE_GIT &&
 	       (strcmp(name, "hooks") == 0 || strcmp(name, "remotes") == 0 ||
 		strcmp(name, "branches") == 0) &&
@@ -495,6 +511,14 @@ struct leftover *leftover_note(int dir, enum leftover_kind kind, leftover_tell *
 		miss(&v, "");
 	say_rest(&v);
 	return l;
+}
+
+void leftover_lock(struct leftover *l, int dir)
+{
+	uint64_t id[2];
+
+	if (number_of(dir, id))
+		gitseen_add(&l->state.seen, GITSEEN_LOCKED, ANYWHERE, id, sizeof(id));
 }
 
 void leftover_sweep(struct leftover *l, leftover_tell *tell, void *arg)

@@ -13,6 +13,7 @@ enum leftover_kind {
 	LEFTOVER_SHARED, /* the same, and another run has begun in it, and not ended */
 	LEFTOVER_ORPHAN, /* the same, and nobody has looked after an earlier run in it */
 	LEFTOVER_TREE,	 /* a working tree with a .git of its own */
+	LEFTOVER_LOCKED, /* in a git directory, and the command cannot write in it */
 };
 
 /**
@@ -27,11 +28,15 @@ struct leftover;
 /**
  * leftover_note() - remember what is there
  * @dir: duplicated
+ * @kind: not LEFTOVER_LOCKED
  * @tell: what an earlier run may have left, of an orphan
  *
  * To be called before the command runs. Return: the memory of it, which leftover_free() releases.
  */
 struct leftover *leftover_note(int dir, enum leftover_kind kind, leftover_tell *tell, void *arg);
+
+/** leftover_lock() - leave alone what is in @dir, wherever it lies: the user's own, old and new. */
+void leftover_lock(struct leftover *l, int dir);
 
 /**
  * leftover_sweep() - take away what the command has left, and tell of it

@@ -368,6 +368,26 @@ static int note(struct protect *p, int dir, const char *path, enum leftover_kind
 	return 0;
 }
 
+/*
+ * A hooks directory in a git directory, which is locked: only the user makes links there while the
+ * run lasts, and they are not for leftover.c to take away.
+ */
+static int note_locked(struct protect *p, const char *dir, struct error *err)
+{
+	const struct placeholder_watch *watch = p->held.watch;
+	CLEANUP_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP_FREE char *path = fd < 0 ? NULL : fd_path(fd);
+
+	if (!path || !watch || !watch->note || !protect_covers(p, path))
+		return 0;
+	for (size_t i = 0; i < p->nnoted; i++)
+		if (path_beneath(path, p->noted[i]))
+			return watch->note(watch->arg, fd, LEFTOVER_LOCKED) < 0
+				       ? error_set(err, errno, "cannot reach the janitor")
+				       : 0;
+	return 0;
+}
+
 /* Another run's placeholder says that it is there, or that nobody has tidied up after it. */
 static int note_git(struct protect *p, int dir, const char *path, bool linked, struct error *err)
 {
@@ -433,6 +453,8 @@ static int protect_obeyed(struct protect *p, const struct gitobeys *g, const cha
 		if (is_above_root(o->path, root))
 			continue;
 		if (protect_path(p, o->path, o->file ? "" : NULL, err))
+			return error_wrap(err, "what git here obeys");
+		if (!o->file && note_locked(p, o->path, err))
 			return -1;
 		if (!o->file && protect_root_of(p, o->path) &&
 		    check_second_names(AT_FDCWD, o->path, o->path, err))

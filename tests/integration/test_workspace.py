@@ -487,6 +487,16 @@ class Workspace(WorldCase):
         self.assertTrue(os.path.islink(link))
         self.assertEqual(self.sbx("true").stderr, "")
 
+    def test_links_of_the_users_in_a_hooks_directory_in_git(self):
+        """They stay when they come while the run lasts: the command cannot have made them."""
+        self.repository()
+        self.host("mkdir .git/my .git/other; git config core.hooksPath .git/my")
+        proc = self.start("! ln -s /etc/hosts .git/my/theirs && ln -s /etc/hosts .git/other/theirs")
+        self.host("ln -s ../../a .git/my/ours")
+        proc.terminate()
+        proc.wait()
+        self.assertEqual(self.host("ls .git/my .git/other"), ".git/my:\nours\n\n.git/other:\n")
+
     def test_two_at_once(self):
         self.host("echo a > a")
         first, second = self.start(), self.start()

@@ -197,6 +197,24 @@ static void test_what_is_locked_is_left_alone(void **state)
 	assert_false(exists(".git/modules/a/hooks/l") || exists(".git/refs/hooks/l"));
 }
 
+/* What the configuration names as a hooks directory is locked under whatever name it has. */
+static void test_what_is_locked_by_configuration_is_left_alone(void **state)
+{
+	struct leftover *l;
+	CLEANUP_CLOSE int fd = -1;
+
+	(void)state;
+	shell("mkdir -p .git/my .git/other");
+	l = note(".git", LEFTOVER_GIT);
+	fd = open(".git/my", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	leftover_lock(l, fd);
+	shell("ln -s / .git/my/l; ln -s / .git/other/l");
+	sweep(l);
+	assert_int_equal(lines, 1);
+	assert_true(exists(".git/my/l"));
+	assert_false(exists(".git/other/l"));
+}
+
 static void test_modes_are_put_back(void **state)
 {
 	struct stat st;
@@ -618,6 +636,8 @@ int main(void)
 				       make_git),
 		cmocka_unit_test_setup(test_names_of_branches_are_no_places, make_git),
 		cmocka_unit_test_setup(test_what_is_locked_is_left_alone, make_git),
+		cmocka_unit_test_setup(test_what_is_locked_by_configuration_is_left_alone,
+				       make_git),
 		cmocka_unit_test_setup(test_modes_are_put_back, make_git),
 		cmocka_unit_test_setup(test_links_that_are_no_harm_stay, make_git),
 		cmocka_unit_test_setup(test_names_are_escaped, make_git),

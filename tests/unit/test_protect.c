@@ -563,6 +563,26 @@ static void test_configuration_that_cannot_be_read_stops_the_start(void **state)
 	assert_int_equal(system("rm -r .git big"), 0);
 }
 
+/* The command could make what is missing a link, and have the ".." lead elsewhere. */
+static void test_a_way_back_from_what_is_missing_stops_the_start(void **state)
+{
+	struct launcher_plan plan = workspace();
+	struct protect p;
+	struct error err;
+
+	(void)state;
+	assert_int_equal(
+		system("git init -q . && mkdir hk && git config core.hooksPath ./no/../hk"), 0);
+	assert_int_equal(protect_prepare(&plan, NULL, &p, &err), -1);
+	assert_non_null(strstr(err.msg, "what git here obeys: "));
+	assert_non_null(strstr(err.msg, "no/../hk: what its \"..\" goes back from is missing"));
+	assert_int_equal(mkdir("no", 0700), 0);
+	prepare(&p);
+	assert_true(lists(&p, "hk"));
+	finish(&p);
+	assert_int_equal(system("rm -r .git hk no"), 0);
+}
+
 /* "gitdir: ./bare" in the working tree, with linked ones beside it, and a .git that is a link. */
 static void test_git_directories_by_other_names(void **state)
 {
@@ -748,6 +768,7 @@ int main(void)
 		cmocka_unit_test(test_what_configuration_leads_to),
 		cmocka_unit_test(test_what_little_known_variables_lead_to),
 		cmocka_unit_test(test_configuration_that_cannot_be_read_stops_the_start),
+		cmocka_unit_test(test_a_way_back_from_what_is_missing_stops_the_start),
 		cmocka_unit_test(test_what_command_lines_lead_to),
 		cmocka_unit_test(test_what_the_repository_around_leads_to),
 		cmocka_unit_test(test_git_directories_by_other_names),
