@@ -340,6 +340,11 @@ char *credentials_own(size_t i, const char *home)
 	return base && base[0] == '/' ? xasprintf("%s/%s", base, own[i].below) : NULL;
 }
 
+bool credentials_barred(size_t i)
+{
+	return strcmp(table[i], "~/.viminfo") == 0;
+}
+
 size_t credentials_count(void)
 {
 	return ARRAY_SIZE(table);

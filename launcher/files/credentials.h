@@ -4,6 +4,7 @@
 #ifndef LAUNCHER_FILES_CREDENTIALS_H
 #define LAUNCHER_FILES_CREDENTIALS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -19,6 +20,14 @@ char *credentials_path(size_t i, const char *home, uid_t uid);
 
 /** credentials_count() - how many entries the table has. */
 size_t credentials_count(void);
+
+/**
+ * credentials_barred() - whether the @i-th path must not even be read as empty
+ *
+ * vim, which cannot replace its .viminfo, says so at each end and waits for a key; one that it cannot
+ * read it leaves alone.
+ */
+bool credentials_barred(size_t i);
 
 /** typedef credentials_use - takes one path; other than 0 ends the enumeration */
 typedef int credentials_use(void *arg, const char *variable, const char *path);

@@ -172,8 +172,12 @@ static int add_home_hidden(struct mountplan *p, const struct launcher_plan *plan
 	for (size_t i = 0; plan->fs != FS_OFF && i < credentials_count(); i++) {
 		CLEANUP_FREE char *path = credentials_path(i, home, uid);
 
+		size_t before = p->n;
+
 		if (path && add_hidden(p, path, false, err))
 			return -1;
+		if (p->n > before)
+			p->v[before].barred = credentials_barred(i);
 	}
 	for (size_t i = 0; plan->fs != FS_OFF && i < credentials_own_count(); i++) {
 		CLEANUP_FREE char *path = credentials_own(i, home);

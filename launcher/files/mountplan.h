@@ -32,6 +32,7 @@ enum mountplan_kind {
  * @mounted: something is attached here; a grant that is not is only an open descriptor
  * @dropped: overruled; as if it were not there
  * @fresh: for STEP_COVER, and for STEP_HIDE: grants lie beneath, so that it needs a file system of its own
+ * @barred: for STEP_HIDE: a file cannot even be read as empty (credentials_barred())
  * @use: for STEP_GRANT
  * @path: canonical
  * @fd: O_PATH; -1 until attached for STEP_PIN and STEP_LOCK, which are opened where they are then
@@ -40,7 +41,7 @@ enum mountplan_kind {
  */
 struct mountplan_step {
 	enum mountplan_kind kind;
-	bool firm, own, mounted, dropped, fresh;
+	bool firm, own, mounted, dropped, fresh, barred;
 	enum mounts_use use;
 	char *path;
 	int fd;

@@ -46,7 +46,7 @@ struct work {
 	struct mountplan plan;
 	enum fs_mode mode;
 	unsigned accept, weaker; /* WEAKER_ */
-	int empty_dir, empty_file;
+	int empty_dir, empty_file, barred_file;
 	struct error *err;
 };
 
@@ -112,7 +112,7 @@ static int move_to(int tree, int target)
 	return move_mount(tree, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
-/* One empty directory and one empty file, from which everything hidden is covered. */
+/* One empty directory and one empty file, from which everything hidden is covered; one of no mode, too. */
 static int make_covers(struct work *w)
 {
 	CLEANUP_CLOSE int fs =
@@ -121,11 +121,14 @@ static int make_covers(struct work *w)
 
 	if (fs < 0 || at < 0 || move_to(fs, at) < 0)
 		return error_set(w->err, errno, "cannot make the empty file system");
-	if (mkdirat(fs, "dir", 0555) < 0 || mknodat(fs, "file", S_IFREG | 0444, 0) < 0)
+	if (mkdirat(fs, "dir", 0555) < 0 || mknodat(fs, "file", S_IFREG | 0444, 0) < 0 ||
+	    mknodat(fs, "barred", S_IFREG, 0) < 0)
 		return error_set(w->err, errno, "cannot fill the empty file system");
 	w->empty_dir = openat(fs, "dir", O_PATH | O_CLOEXEC);
 	w->empty_file = openat(fs, "file", O_PATH | O_CLOEXEC);
-	if (w->empty_dir < 0 || w->empty_file < 0 || set_flags(fs, "", MOUNT_ATTR_RDONLY) < 0)
+	w->barred_file = openat(fs, "barred", O_PATH | O_CLOEXEC);
+	if (w->empty_dir < 0 || w->empty_file < 0 || w->barred_file < 0 ||
+	    set_flags(fs, "", MOUNT_ATTR_RDONLY) < 0)
 		return error_set(w->err, errno, "cannot close the empty file system");
 	return 0;
 }
@@ -231,7 +234,9 @@ static int tree_of(struct work *w, struct mountplan_step *s, int target)
 		return new_tmpfs("1777", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 	if (s->fresh)
 		return new_tmpfs("0755", MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
-	return clone_tree(S_ISDIR(s->mode) ? w->empty_dir : w->empty_file);
+	if (S_ISDIR(s->mode))
+		return clone_tree(w->empty_dir);
+	return clone_tree(s->barred ? w->barred_file : w->empty_file);
 }
 
 /* From then on the step's descriptor is what the command sees. */
@@ -351,6 +356,7 @@ int mounts_setup(const struct launcher_plan *plan, const struct protect *protect
 			  .accept = plan->accept_weaker,
 			  .empty_dir = -1,
 			  .empty_file = -1,
+			  .barred_file = -1,
 			  .err = err };
 	struct rlimit was;
 	int rc;
@@ -368,6 +374,7 @@ int mounts_setup(const struct launcher_plan *plan, const struct protect *protect
 	}
 	cleanup_close(&w.empty_dir);
 	cleanup_close(&w.empty_file);
+	cleanup_close(&w.barred_file);
 	mountplan_clear(&w.plan);
 	if (setrlimit(RLIMIT_NOFILE, &was) < 0)
 		return error_set(err, errno, "cannot put the limit of descriptors back");

@@ -10,6 +10,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from terminal import Terminal  # noqa: E402
 from world import WorldCase, main, must_run  # noqa: E402
 
 GIT = "git -c user.name=n -c user.email=e@x.test "
@@ -159,6 +160,49 @@ class Workspace(WorldCase):
 
     def test_a_copy_can_be_removed(self):
         self.copies("cp", "cp -a . /tmp/x; rm -r /tmp/x; cp -r . /tmp/x")
+
+    # ---- histories
+
+    def secrets_at_home(self):
+        """Of programs that have one, each with a line that must not come to light."""
+        for name in (".viminfo", ".lesshst", ".python_history", ".bash_history", ".sqlite_history"):
+            path = os.path.join(self.w.home, name)
+            with open(path, "w", encoding="ascii") as f:
+                f.write("secret\n")
+            os.chmod(path, 0o600)
+            os.chown(path, self.w.uid, self.w.uid)
+            self.addCleanup(os.remove, path)
+
+    def test_programs_with_a_history_end_at_once(self):
+        """Without a word of what they could not write, and without a key that vim waits for."""
+        self.secrets_at_home()
+        self.host("seq 100 > lines")
+        for argv, first, keys in ((["vim", "new"], "new", "ihello\x1b:wq\r"),
+                                  (["less", "lines"], "29", "q"),
+                                  (["/usr/bin/python3", "-q"], ">>>", "\x04"),
+                                  (["bash", "--norc", "-i"], "$", "exit\r")):
+            for uid in (None, 0):
+                if not shutil.which(argv[0]) or (uid == 0 and argv[0] != "vim"):
+                    continue
+                with self.subTest(argv, uid=uid):
+                    options = ["-C", self.dir] if uid is None else ["-q"]
+                    t = Terminal(self.w, self.w.sbx_argv(options, argv), uid=uid,
+                                 env={"HOME": self.w.home})
+                    self.addCleanup(t.close)
+                    t.expect(first)
+                    t.send(keys)
+                    self.assertEqual(t.wait(), 0)
+                    self.assertNotRegex(t.plain(), r"E13|Errno|annot|denied|Read-only|secret")
+
+    def test_histories_tell_nothing(self):
+        self.secrets_at_home()
+        home = self.w.home
+        done = self.sbx("cat %s/.[vlpbs]*[oty]" % home)
+        self.assertNotIn("secret", done.stdout)
+        self.assertIn(".viminfo: Permission denied", done.stderr)
+        self.assertNotEqual(self.sbx("chmod 600 %s/.viminfo" % home).returncode, 0)
+        self.assertNotEqual(self.sbx("rm %s/.viminfo" % home, "--write", home).returncode, 0)
+        self.assertEqual(self.works("cat %s/.viminfo" % home, "--read", home + "/.viminfo"), "secret\n")
 
     # ---- what lies elsewhere
 
