@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -79,19 +80,31 @@ static int check_directory(int fd, struct error *err)
 	return 0;
 }
 
-/* A terminal that belongs to another user (after su) cannot be opened anew. */
+/*
+ * As /dev/tty, which everybody may open, if it is our session's. To the command, in another session, that
+ * name then leads nowhere.
+ */
+static int own_terminal(int fd)
+{
+	CLEANUP_CLOSE int other = open("/dev/tty", O_WRONLY | O_NOCTTY | O_CLOEXEC);
+	unsigned a = 0, b = 1;
+
+	if (other < 0 || ioctl(fd, TIOCGDEV, &a) < 0 || ioctl(other, TIOCGDEV, &b) < 0 || a != b)
+		return -1;
+	return dup2(other, fd);
+}
+
+/* A terminal that belongs to another user (after su) cannot be opened anew by its own name. */
 static int write_only(int fd, struct error *err)
 {
 	char path[32];
 
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (replace(fd, path, O_WRONLY) < 0)
+	if (replace(fd, path, O_WRONLY) < 0 && own_terminal(fd) < 0)
 		return error_set(err, errno,
-				 "the command could read what is typed on the terminal that is its "
-				 "standard %s, and it cannot be opened for writing only (it is "
-				 "another user's); redirect it, to \"| cat\", say, or let standard "
-				 "input be a terminal, too",
-				 fd == STDOUT_FILENO ? "output" : "error");
+				 "standard %s is another user's terminal, where the command could "
+				 "read what is typed; put a pipe between: ... | cat",
+				 name[fd]);
 	return 0;
 }
 

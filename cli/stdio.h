@@ -26,7 +26,7 @@ int stdio_check(struct error *err);
  * inside: it is refused, as is what stdio_check() refuses. A terminal that is not relayed is a terminal of another session to the
  * command, so that reading from it stops nobody: as output it is opened anew for writing only, and
  * as input it becomes /dev/null while we are in the background. One that is another user's, as after
- * su, cannot be opened anew: as output it is refused.
+ * su, can be so only if it is our session's; otherwise it is refused as output.
  *
  * Return: 0, or -1 with @err.
  */

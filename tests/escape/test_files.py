@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 """Files and descriptors: what takes a second hand outside, an earlier run or an odd environment."""
+import fcntl
 import os
 import pty
 import shutil
 import stat
 import subprocess
 import sys
+import termios
 import time
 
 from escapeworld import LIMIT, World, excused, main, skipped, users
@@ -494,6 +496,43 @@ if os.path.islink("data"):
                 self.assertEqual(p.returncode, want, p.stderr)
                 if want:
                     self.assertIn("another user", p.stderr)
+
+    READS = """
+import os, sys
+def no(what, *arguments):
+    try:
+        what(*arguments)
+    except OSError:
+        return
+    sys.exit("read: %s %s" % (what.__name__, arguments))
+os.write(1, b"written ")
+os.set_blocking(1, False)
+no(os.read, 1, 1)
+for path in ("/proc/self/fd/1", "/dev/tty", sys.argv[1]):
+    no(os.open, path, os.O_RDONLY)
+os.write(1, b"done")
+"""
+
+    def test_terminal_of_another_user_is_written_to_and_not_read(self):
+        """As after su, in its session: the command is given it for writing alone"""
+        for uid in users():
+            self.fill(uid)
+            master, slave = pty.openpty()
+            os.chown(os.ttyname(slave), 12345, -1)
+            os.chmod(os.ttyname(slave), 0o620)
+
+            def enter(slave=slave):
+                os.setsid()
+                fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+            p = subprocess.run(self.inside(["/usr/bin/python3", "-c", self.READS, os.ttyname(slave)]),
+                               cwd=self.work, env=self.env(), stdin=subprocess.DEVNULL, stdout=slave,
+                               stderr=subprocess.PIPE, text=True, timeout=LIMIT, check=False,
+                               preexec_fn=enter, **self.identity(uid))
+            seen = os.read(master, 100)
+            os.close(master)
+            os.close(slave)
+            self.assertEqual((p.returncode, p.stderr), (0, ""))
+            self.assertEqual(seen, b"written done")
 
 
 if __name__ == "__main__":
