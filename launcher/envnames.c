@@ -179,7 +179,8 @@ static bool is_secret_part(const char *p, size_t len)
 	return false;
 }
 
-bool envnames_looks_secret(const char *name, size_t len)
+/* @breaks: what is between the parts of a name */
+static bool looks_secret(const char *name, size_t len, const char *breaks)
 {
 	size_t start = 0;
 
@@ -187,7 +188,7 @@ bool envnames_looks_secret(const char *name, size_t len)
 		if (contains_nocase(name, len, secret_word[i]))
 			return true;
 	for (size_t i = 0; i <= len; i++) {
-		if (i < len && name[i] != '_')
+		if (i < len && !strchr(breaks, name[i]))
 			continue;
 		if (is_secret_part(name + start, i - start))
 			return true;
@@ -196,13 +197,33 @@ bool envnames_looks_secret(const char *name, size_t len)
 	return false;
 }
 
-/* scheme://user:password@host */
-static bool has_userinfo(const char *value)
+bool envnames_looks_secret(const char *name, size_t len)
 {
-	const char *p = strstr(value, "://");
-	size_t n = p ? strcspn(p + 3, "/?# \t\n") : 0;
+	return looks_secret(name, len, "_");
+}
 
-	return p && memchr(p + 3, '@', n) != NULL;
+/* "https://host/simple?token=x", and as ccache has it: "https://host|bearer-token=x" */
+static bool has_secret_parameter(const char *p, size_t len)
+{
+	for (size_t i = 0, start = 0; i < len; i++) {
+		if (strchr("?&;|", p[i]))
+			start = i + 1;
+		else if (p[i] == '=' && start && looks_secret(p + start, i - start, "_-"))
+			return true;
+	}
+	return false;
+}
+
+/* scheme://user:password@host, of any of the URLs that there are: GOPROXY, say, has a list. */
+static bool has_secret_url(const char *value)
+{
+	for (const char *p = value; (p = strstr(p, "://")); p += 3) {
+		size_t n = strcspn(p + 3, "/?# \t\n");
+
+		if (memchr(p + 3, '@', n) || has_secret_parameter(p + 3, strcspn(p + 3, " \t\n")))
+			return true;
+	}
+	return false;
 }
 
 bool envnames_value_looks_secret(const char *value)
@@ -210,7 +231,7 @@ bool envnames_value_looks_secret(const char *value)
 	for (size_t i = 0; i < ARRAY_SIZE(secret_value); i++)
 		if (strncmp(value, secret_value[i], strlen(secret_value[i])) == 0)
 			return true;
-	return has_userinfo(value);
+	return has_secret_url(value);
 }
 
 bool envnames_is_allowed(const char *name, size_t len)

@@ -27,7 +27,7 @@ bool envnames_is_exact_only(const char *name, size_t len);
 /** envnames_looks_secret() - a name as credentials have. */
 bool envnames_looks_secret(const char *name, size_t len);
 
-/** envnames_value_looks_secret() - a value that begins as tokens do, or a URL with a password. */
+/** envnames_value_looks_secret() - begins as tokens do, or has a URL with a password or a token in it. */
 bool envnames_value_looks_secret(const char *value);
 
 #endif

@@ -300,15 +300,24 @@ static void test_build_passes_what_a_build_obeys(void **state)
 					      "GIT_AUTHOR_NAME=U",
 					      "GITHUB_SHA=0123",
 					      "CI_COMMIT_SHA=0123",
+					      "GOPROXY=https://a.example,https://b.example/@v",
+					      "CCACHE_REMOTE_STORAGE=https://a.example|layout=flat",
+					      "CPPFLAGS=-DSORT_KEY=1",
 					      NULL };
-	static const char *const secret[] = { "CI_JOB_TOKEN=x",
-					      "GITHUB_TOKEN=x",
-					      "GITHUB_ENV=/x",
-					      "CMAKE_DEPLOY_TOKEN=x",
-					      "CI_COMMIT_MESSAGE=ghp_0123456789",
-					      "PIP_INDEX_URL=https://u:p@example.com/",
-					      "npm_config__auth=x",
-					      NULL };
+	static const char *const secret[] = {
+		"CI_JOB_TOKEN=x",
+		"GITHUB_TOKEN=x",
+		"GITHUB_ENV=/x",
+		"CMAKE_DEPLOY_TOKEN=x",
+		"CI_COMMIT_MESSAGE=ghp_0123456789",
+		"PIP_INDEX_URL=https://u:p@example.com/",
+		"GOPROXY=https://a.example,https://u:p@b.example",
+		"PIP_EXTRA_INDEX_URL=https://a.example/x https://t@b.example/",
+		"CCACHE_REMOTE_STORAGE=https://a.example|bearer-token=x",
+		"UV_INDEX_URL=https://a.example/simple?v=1&access_key=x",
+		"npm_config__auth=x",
+		NULL
+	};
 	char **env = build(parent, NULL, 0);
 
 	(void)state;
