@@ -24,9 +24,10 @@
 #define STAT_SIZE     40 /* of an entry, before the name of its object */
 #define MODE_AT	      24 /* in that */
 #define MODE_TYPE     0170000
-#define MODE_LINK     0160000	  /* a repository's commit */
-#define FLAG_EXTENDED 0x4000	  /* two bytes more */
-#define FLAG_LENGTH   0x0fff	  /* this many, or more */
+#define MODE_LINK     0160000 /* a repository's commit */
+#define MODE_DIR      0040000 /* a directory whose names are left out; its own has a final slash */
+#define FLAG_EXTENDED 0x4000  /* two bytes more */
+#define FLAG_LENGTH   0x0fff  /* this many, or more */
 #define NAME_ROOM     (64 * 1024) /* git itself has no bound, the kernel has PATH_MAX */
 
 /**
@@ -36,6 +37,7 @@
  * @blocks: what is left of the table of blocks; none is known if it is empty
  * @in_block: entries that are left of the block
  * @at: the name of the last entry, @len its length, @link: whether it is, or @all are, a repository
+ * @object: its object, @tree: that if it is a directory
  */
 struct entries {
 	const uint8_t *base;
@@ -48,6 +50,7 @@ struct entries {
 	bool has_blocks;
 	char *at;
 	size_t len;
+	const uint8_t *object, *tree;
 	bool link, all;
 };
 
@@ -104,6 +107,16 @@ static bool take_padding(struct entries *e, size_t begin)
 	return e->version == 4 || reader_take(&e->r, (8 - used % 8) % 8, &p);
 }
 
+/* git would make other names of a directory's without a slash. */
+static bool take_mode(struct entries *e, uint32_t mode)
+{
+	bool slash = e->len > 0 && e->at[e->len - 1] == '/';
+
+	e->link = e->all || (mode & MODE_TYPE) == MODE_LINK;
+	e->tree = (mode & MODE_TYPE) == MODE_DIR || (e->all && slash) ? e->object : NULL;
+	return !e->tree || slash;
+}
+
 static bool take_entry(struct entries *e, bool first)
 {
 	size_t begin = position(e), kept, n;
@@ -112,8 +125,8 @@ static bool take_entry(struct entries *e, bool first)
 	uint32_t mode;
 
 	if (!reader_take(&e->r, MODE_AT, &p) || !reader_u32be(&e->r, &mode) ||
-	    !reader_take(&e->r, STAT_SIZE - MODE_AT - sizeof(mode) + e->hash, &p) ||
-	    !reader_u16be(&e->r, &flags) ||
+	    !reader_take(&e->r, STAT_SIZE - MODE_AT - sizeof(mode), &p) ||
+	    !reader_take(&e->r, e->hash, &e->object) || !reader_u16be(&e->r, &flags) ||
 	    (flags & FLAG_EXTENDED && !reader_u16be(&e->r, &more)) || !take_kept(e, first, &kept) ||
 	    !reader_until(&e->r, 0, &p, &n) || kept + n >= NAME_ROOM)
 		return false;
@@ -122,8 +135,7 @@ static bool take_entry(struct entries *e, bool first)
 	memcpy(e->at + kept, p, n);
 	e->len = kept + n;
 	e->at[e->len] = '\0';
-	e->link = e->all || (mode & MODE_TYPE) == MODE_LINK;
-	return take_padding(e, begin);
+	return take_mode(e, mode) && take_padding(e, begin);
 }
 
 /* Whether the next entry is where its block, if there are blocks, should have it. */
@@ -165,8 +177,8 @@ static enum gitindex read_all(struct entries *e, gitindex_use *use, void *arg)
 			return GITINDEX_BAD;
 		if (is_elsewhere(e->at))
 			return GITINDEX_ELSEWHERE;
-		if (e->link && use)
-			use(arg, e->at);
+		if ((e->link || e->tree) && use)
+			use(arg, e->at, e->tree);
 	}
 	return e->in_block || e->blocks.n ? GITINDEX_BAD : GITINDEX_OK;
 }

@@ -471,11 +471,13 @@ static void take_repository(struct search *s, const char *name)
 	s->hash = hash;
 }
 
-static void take_link(void *arg, const char *name)
+static void take_link(void *arg, const char *name, const uint8_t *tree)
 {
 	struct search *s = arg;
 	CLEANUP_FREE char *index = NULL;
 
+	if (tree) /* git itself leaves no directory out in which a repository is */
+		return;
 	if (s->looked++ < LINKS_MAX) {
 		take_repository(s, name);
 		return;

@@ -42,15 +42,17 @@
 #include "base/xalloc.h"
 #include "launcher/files/gitconfig.h"
 #include "launcher/files/gitindex.h"
+#include "launcher/files/gitnested.h"
 #include "launcher/files/gitopts.h"
 
-#define STATE_MAX (4 * 1024 * 1024)
-#define INDEX_MAX (256 * 1024 * 1024) /* of two million files */
-#define READ_MAX  (512 * 1024 * 1024) /* of all files, a fraction of a second */
-#define NAMES_MAX (1024 * 1024)
-#define LINKS_MAX (16 * 1024) /* repositories that an index knows of */
-#define TODO	  "git-rebase-todo"
-#define DOT_GIT	  ".git"
+#define STATE_MAX  (4 * 1024 * 1024)
+#define INDEX_MAX  (256 * 1024 * 1024) /* of two million files */
+#define READ_MAX   (512 * 1024 * 1024) /* of all files, a fraction of a second */
+#define NAMES_MAX  (1024 * 1024)
+#define LINKS_MAX  (16 * 1024) /* repositories that an index knows of */
+#define TODO	   "git-rebase-todo"
+#define DOT_GIT	   GITNESTED_DOT_GIT
+#define ENTRY_COST 512 /* of READ_MAX, for an entry of a directory */
 
 #define RUNS   "'git rebase --continue' would run:"
 #define MERGES "git would run a program of this name to merge:"
@@ -498,19 +500,21 @@ static size_t hash_size(int dir)
 	return hash;
 }
 
-/* Whether nobody has changed the file since the start. */
-static bool is_same(struct gitstate *g, const struct gitstate_visit *v, int fd, const char *at)
+/* Whether nobody has changed the file since the start; @older: whether it is none of another run. */
+static bool is_same(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
+		    const char *at, bool *older)
 {
 	struct stat st;
 	uint64_t id[4];
 
-	if (fstat(fd, &st) < 0)
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
+	*older = gitstate_is_older(g, st.st_ctim);
 	id[0] = st.st_dev;
 	id[1] = st.st_ino;
 	id[2] = (uint64_t)st.st_ctim.tv_sec;
 	id[3] = (uint64_t)st.st_ctim.tv_nsec;
-	if (v->task != GITSTATE_SWEEP && gitstate_is_older(g, st.st_ctim))
+	if (v->task != GITSTATE_SWEEP && *older)
 		gitseen_add(&g->seen, GITSEEN_INDEX, at, id, sizeof(id));
 	return v->task == GITSTATE_SWEEP &&
 	       gitseen_has(&g->seen, GITSEEN_INDEX, at, id, sizeof(id));
@@ -520,54 +524,105 @@ static bool is_same(struct gitstate *g, const struct gitstate_visit *v, int fd, 
  * struct links - repositories of an index
  * @tree: the working tree
  * @at: where the index is
- * @n: how many there are, of which @max are looked at
+ * @n: how many there are, of which @max are looked at; @trees: and of directories that are left out
+ * @hash: the size of an object's name
+ * @older: nothing in the index is another run's
+ * @unseen: something could not be looked at
  */
 struct links {
 	struct gitstate *g;
 	const struct gitstate_visit *v;
 	int tree;
 	const char *at;
-	unsigned long n, max;
+	unsigned long n, max, trees;
+	size_t hash;
+	bool older, unseen;
 };
+
+/* Whether it was there at the start, if this is not the start. */
+static bool is_known_repo(struct links *l, const char *name, const uint64_t id[static 4],
+			  struct timespec since)
+{
+	CLEANUP_FREE char *where = xasprintf("%s:%s", l->at, name);
+	struct gitseen *seen = &l->g->seen;
+	const size_t n = 4 * sizeof(*id);
+
+	if (l->v->task != GITSTATE_SWEEP && gitstate_is_older(l->g, since))
+		gitseen_add(seen, GITSEEN_REPO, where, id, n);
+	return l->v->task != GITSTATE_SWEEP || gitseen_has(seen, GITSEEN_REPO, where, id, n);
+}
+
+/* Of a directory that nobody can look into: whether it is still that. The command could look, if it is its. */
+static bool is_closed_repo(struct links *l, int dir, const char *name)
+{
+	CLEANUP_FREE char *closed = xasprintf("%s:", name);
+	struct stat st;
+	uint64_t id[4];
+
+	if (fstat(dir, &st) < 0)
+		return false;
+	id[0] = st.st_dev;
+	id[1] = st.st_ino;
+	id[2] = (uint64_t)st.st_ctim.tv_sec;
+	id[3] = (uint64_t)st.st_ctim.tv_nsec;
+	return is_known_repo(l, closed, id, st.st_ctim) || st.st_uid != geteuid();
+}
 
 /* Whether the .git in @dir is what it was at the start. */
 static bool is_same_repo(struct links *l, int dir, const char *name)
 {
-	CLEANUP_FREE char *where = xasprintf("%s:%s", l->at, name);
-	struct gitseen *seen = &l->g->seen;
+	struct timespec made = { 0 };
 	struct statx st;
-	uint64_t id[3];
+	uint64_t id[4];
 
 	if (statx(dir, DOT_GIT, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
-		return errno == ENOENT;
+		return errno == ENOENT || is_closed_repo(l, dir, name);
+	if (st.stx_mask & STATX_BTIME)
+		made = (struct timespec){ st.stx_btime.tv_sec, st.stx_btime.tv_nsec };
 	id[0] = makedev(st.stx_dev_major, st.stx_dev_minor);
 	id[1] = st.stx_ino;
-	id[2] = (uint64_t)(st.stx_mask & STATX_BTIME ? st.stx_btime.tv_sec : 0);
-	if (l->v->task != GITSTATE_SWEEP &&
-	    gitstate_is_older(l->g, (struct timespec){ .tv_sec = (time_t)id[2] }))
-		gitseen_add(seen, GITSEEN_REPO, where, id, sizeof(id));
-	return l->v->task != GITSTATE_SWEEP ||
-	       gitseen_has(seen, GITSEEN_REPO, where, id, sizeof(id));
+	id[2] = (uint64_t)made.tv_sec;
+	id[3] = (uint64_t)made.tv_nsec;
+	return is_known_repo(l, name, id, made);
 }
 
-/* Under a name that git does not know; nothing in it is lost. */
-static const char *unmake_repo(int dir)
+static void unmake(void *arg, int dir, const char *name)
 {
-	static const char *const names[] = { DOT_GIT ".sbx-net", DOT_GIT ".sbx-net.1",
-					     DOT_GIT ".sbx-net.2" };
-	CLEANUP_FREE char *link = xasprintf("/proc/self/fd/%d", dir);
+	struct links *l = arg;
 
-	(void)chmod(link, 0755); /* the command may have taken the permission */
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (renameat2(dir, DOT_GIT, dir, names[i], RENAME_NOREPLACE) == 0)
-			return "the command has left it, and its .git is .git.sbx-net now";
-	return "the command has left it; remove its .git before you use git there";
+	l->v->say(l->v->arg, l->at, LOOKS, name, gitnested_unmake(dir));
+}
+
+/*
+ * A directory that the index leaves out: git takes the names in it from an object as soon as it is there.
+ * Repositories are never among those that git leaves out, but a command may have written such an object. So
+ * none may lie there, unless the object was in the index at the start.
+ */
+static void take_tree(struct links *l, const char *name, const uint8_t *tree)
+{
+	CLEANUP_FREE char *where = xasprintf("%s:%s", l->at, name);
+	CLEANUP_FREE char *path = xstrndup(name, strlen(name) - 1);
+	CLEANUP_CLOSE int dir = -1;
+	uint64_t left = *l->v->read < READ_MAX ? (READ_MAX - *l->v->read) / ENTRY_COST : 0;
+	uint64_t before = left;
+
+	if (l->v->task != GITSTATE_SWEEP && l->older)
+		gitseen_add(&l->g->seen, GITSEEN_SPARSE, where, tree, l->hash);
+	if (l->v->task != GITSTATE_SWEEP || l->tree < 0 || l->unseen ||
+	    gitseen_has(&l->g->seen, GITSEEN_SPARSE, where, tree, l->hash))
+		return;
+	dir = fd_open_plain(l->tree, path, O_PATH | O_DIRECTORY);
+	if (dir < 0)
+		l->unseen = errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
+	else
+		l->unseen = !gitnested_find(dir, path, &left, unmake, l);
+	l->unseen |= l->trees++ > NAMES_MAX;
+	*l->v->read += (before - left) * ENTRY_COST;
 }
 
 /* By a link on the way git does not look for repositories either. */
-static void take_link(void *arg, const char *name)
+static void take_repository(struct links *l, const char *name)
 {
-	struct links *l = arg;
 	bool look = l->n++ < l->max && l->tree >= 0;
 	CLEANUP_CLOSE int dir = !look ? -1 : fd_open_plain(l->tree, name, O_PATH | O_DIRECTORY);
 
@@ -577,7 +632,15 @@ static void take_link(void *arg, const char *name)
 			"it cannot be looked at; see whether it is yours before you use git there");
 	if (dir < 0 || is_same_repo(l, dir, name))
 		return;
-	l->v->say(l->v->arg, l->at, LOOKS, name, unmake_repo(dir));
+	unmake(l, dir, name);
+}
+
+static void take_link(void *arg, const char *name, const uint8_t *tree)
+{
+	if (tree)
+		take_tree(arg, name, tree);
+	else
+		take_repository(arg, name);
 }
 
 #define SHARED "sharedindex."
@@ -595,21 +658,23 @@ static void visit_index(struct gitstate *g, const struct gitstate_visit *v, int 
 	CLEANUP_CLOSE int other = -1;
 	CLEANUP_FREE char *text = NULL, *found = NULL;
 	struct links links = { .g = g, .v = v, .at = at };
-	bool shared = is_shared(name);
+	bool shared = is_shared(name), same;
 	enum gitindex is = GITINDEX_BAD;
 	size_t n;
 
-	if (fd < 0 && errno != EACCES)
+	if (fd < 0 && (errno == ENOENT || errno == ELOOP || errno == EINVAL || errno == EISDIR))
 		return;
+	same = is_same(g, v, dir, name, at, &links.older);
 	text = fd < 0 ? NULL : read_all(v, fd, INDEX_MAX, &n);
 	other = own ? -1 : open_tree(g, v, dir, at);
 	links.tree = own ? g->tree : other;
 	links.max = shared ? NAMES_MAX : LINKS_MAX;
+	links.hash = hash_size(dir);
 	if (text)
-		is = gitindex_check(text, n, hash_size(dir), shared, take_link, &links, &found);
-	if (links.n > links.max)
+		is = gitindex_check(text, n, links.hash, shared, take_link, &links, &found);
+	if (links.n > links.max || links.unseen)
 		is = GITINDEX_BAD;
-	if (fd >= 0 && is_same(g, v, fd, at))
+	if (same)
 		return;
 	switch (is) {
 	case GITINDEX_OK:
@@ -618,7 +683,10 @@ static void visit_index(struct gitstate *g, const struct gitstate_visit *v, int 
 		deal(v, dir, name, at, WRITES, found);
 		break;
 	case GITINDEX_BAD:
-		deal(v, dir, name, at, "an index of git's that cannot be read whole", "");
+		deal(v, dir, name, at,
+		     links.unseen ? "an index of git's with a directory that cannot be looked at"
+				  : "an index of git's that cannot be read whole",
+		     "");
 		break;
 	}
 }

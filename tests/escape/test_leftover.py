@@ -287,6 +287,13 @@ class Leftover(World):
     FSMONITOR = "printf '[core]\\nfsmonitor = touch %s/mark; false\\n' $D >> "
     REPOSITORY = "git init -q %s; " + GIT + "-C %s commit -q --allow-empty -m x; "
     KNOWN = REPOSITORY % (("sub",) * 2) + "git add sub; "
+    SPARSE = ("mkdir d k; touch d/f k/f; git add .; " + GIT + "commit -qm s; git sparse-checkout init --cone "
+              "--sparse-index; git sparse-checkout set k")
+    # the object of a directory that the index leaves out becomes another one
+    SWAP = ("T=$(printf '160000 commit %s\\tsub\\n' $(git -C d/sub rev-parse HEAD) | git mktree --missing); "
+            "python3 -c \"import hashlib, sys; o, t = [bytes.fromhex(x) for x in sys.argv[1:]]; "
+            "d = open('.git/index', 'rb').read()[:-20].replace(o, t); "
+            "open('.git/index', 'wb').write(d + hashlib.sha1(d).digest())\" $(git rev-parse HEAD:d) $T; ")
     LOOKED_INTO = {  # what the user has done, the command, and where the .git is afterwards
         "new": ("true", KNOWN + FSMONITOR + "sub/.git/config", "sub"),
         "deeper": ("true", REPOSITORY % (("p/b",) * 2) + "git add p/b; " + FSMONITOR + "p/b/.git/config", "p/b"),
@@ -297,6 +304,7 @@ class Leftover(World):
         "split": ("git config core.splitIndex true", KNOWN + "git update-index --split-index; git -C sub checkout -q "
                   "--orphan o; " + GIT + "-C sub commit -q --allow-empty -m y; git add sub; " +
                   FSMONITOR + "sub/.git/config", "sub"),
+        "sparse": (SPARSE, REPOSITORY % (("d/sub",) * 2) + SWAP + FSMONITOR + "d/sub/.git/config", "d/sub"),
         "a taken permission": ("true", KNOWN + FSMONITOR + "sub/.git/config; chmod 555 sub", "sub"),
     }
 
@@ -315,6 +323,16 @@ class Leftover(World):
                         self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
                         kept = "/.git" if bare else "/.git.sbx-net"
                         self.assertTrue(os.path.exists(self.repo + "/" + sub + kept))
+
+    def test_a_repository_that_cannot_be_looked_at_is_left_alone(self):
+        """Not by an earlier command either: at the start it is the user's, whatever its permissions."""
+        for uid in users():
+            self.repository(uid)
+            self.host(uid, self.KNOWN + "chmod 0 sub")
+            done = self.command(uid, "true")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn("sub", done.stderr)
+            self.host(uid, "chmod 700 sub; ls -d sub/.git")
 
     def test_a_repository_of_the_users_is_locked(self):
         """One that is in the index at the start: its configuration stays, and git works in it."""

@@ -13,10 +13,10 @@
 
 static char heard[256];
 
-static void hear(void *arg, const char *name)
+static void hear(void *arg, const char *name, const uint8_t *tree)
 {
 	(void)arg;
-	strcat(strcat(heard, name), "|");
+	strcat(strcat(heard, name), tree ? ":|" : "|");
 }
 
 /* An index that is made byte by byte. */
@@ -173,6 +173,28 @@ static void test_check_tells_of_repositories(void **state)
 	assert_string_equal(heard, "sub/a|file|x|");
 }
 
+static void test_check_tells_of_directories(void **state)
+{
+	static const struct {
+		const char *name, *heard;
+		enum gitindex want;
+	} cases[] = {
+		{ "sub/a/", "sub/a/:|", GITINDEX_OK },
+		{ "sub/a", "", GITINDEX_BAD },
+		{ "", "", GITINDEX_BAD },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		begin(2, GITINDEX_SHA1, 1);
+		add_entry(cases[i].name, 0, 0);
+		m.v[m.begin + 26] = 0040000 >> 8;
+		heard[0] = '\0';
+		expect(cases[i].want);
+		assert_string_equal(heard, cases[i].heard);
+	}
+}
+
 static void test_check_refuses_what_is_cut_short(void **state)
 {
 	CLEANUP_FREE char *name = NULL;
@@ -261,6 +283,7 @@ int main(void)
 		cmocka_unit_test(test_check_finds_names_that_lead_elsewhere),
 		cmocka_unit_test(test_check_puts_names_together),
 		cmocka_unit_test(test_check_tells_of_repositories),
+		cmocka_unit_test(test_check_tells_of_directories),
 		cmocka_unit_test(test_check_refuses_what_is_cut_short),
 		cmocka_unit_test(test_check_refuses_another_length),
 		cmocka_unit_test(test_check_reads_blocks_in_one_way),

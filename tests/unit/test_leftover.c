@@ -510,6 +510,40 @@ static void test_an_index_does_not_lead_elsewhere(void **state)
 	assert_false(exists(".git/index"));
 }
 
+#define SPARSE(object) /* an index of a directory, a/, whose names that object has */ \
+	"printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\1%024d\\0\\0\\100\\0%032d\\0\\2a/"        \
+	"\\0\\0\\0\\0\\0\\0\\0\\0%020d' 0 " object " 0 > .git/index"
+
+static void test_no_repository_is_left_where_an_index_leaves_names_out(void **state)
+{
+	struct stat st;
+
+	(void)state;
+	run(LEFTOVER_GIT, "mkdir -p a/b/.git; " SPARSE("0"));
+	assert_true(exists(".git/index") && exists("a/b/.git.sbx-net"));
+	assert_false(exists("a/b/.git"));
+	assert_int_equal(lines, 1);
+	shell("mkdir -p a/c/.git");
+	run(LEFTOVER_GIT, SPARSE("0")); /* the object was there */
+	assert_true(exists("a/c/.git"));
+	assert_int_equal(lines, 0);
+	run(LEFTOVER_GIT, "chmod 500 a/c; " SPARSE("1"));
+	assert_false(exists("a/c/.git"));
+	assert_int_equal(stat("a/c", &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0500);
+	run(LEFTOVER_GIT, "mkdir -p a/d/.git a/d/.git.sbx-net a/d/.git.sbx-net.1; " SPARSE("2"));
+	assert_false(exists("a/d/.git"));
+	assert_non_null(strstr(said, ".git.sbx-net. and a number"));
+	run(LEFTOVER_GIT, "rm -r a; " SPARSE("3"));
+	assert_true(exists(".git/index"));
+	assert_int_equal(lines, 0);
+	run(LEFTOVER_GIT,
+	    "d=a; while [ ${#d} -lt 300 ]; do d=$d/a; done; mkdir -p $d; " SPARSE("4"));
+	assert_false(exists(".git/index"));
+	assert_non_null(strstr(said, "that cannot be looked at"));
+	shell("rm -r a");
+}
+
 static void test_an_index_has_names_as_long_as_the_configuration_says(void **state)
 {
 	(void)state;
@@ -655,6 +689,8 @@ int main(void)
 		cmocka_unit_test_setup(test_many_lines_are_looked_up_at_once, make_git),
 		cmocka_unit_test_setup(test_resolutions_are_of_plain_files, make_git),
 		cmocka_unit_test_setup(test_an_index_does_not_lead_elsewhere, make_git),
+		cmocka_unit_test_setup(test_no_repository_is_left_where_an_index_leaves_names_out,
+				       make_git),
 		cmocka_unit_test_setup(test_an_index_has_names_as_long_as_the_configuration_says,
 				       make_git),
 		cmocka_unit_test_setup(test_what_is_read_of_all_files_is_bounded, make_git),
