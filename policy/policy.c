@@ -176,6 +176,9 @@ int policy_take_over(struct policy *p, enum list list, const struct policy *from
 	struct takeover t = { .to = p->list[list], .file = file, .err = err };
 
 	ruleset_each(from->list[list], take_over_cb, &t);
+	/* What an earlier file had said, too, which is perhaps read again without it. */
+	if (t.rc == 0)
+		ruleset_each_duplicate(from->list[list], take_over_cb, &t);
 	return t.rc;
 }
 

@@ -175,8 +175,8 @@ int policy_add(struct policy *p, enum list list, const char *pattern, const char
 
 /**
  * policy_take_over() - put on a list what another policy has on it from one file
- * @from: where the entries are found; an entry that an earlier file had too counts as that one's
- * @file: their origin
+ * @from: where the entries are found
+ * @file: their origin; of those that an earlier file has too, as many are known as ruleset.h keeps
  *
  * Return: 0, or -1 with @err when the list is full.
  */

@@ -1200,6 +1200,29 @@ static void test_take_over_is_of_one_file(void **state)
 	policy_free(p);
 }
 
+/* The earlier file may be read again without the entry: that of the later one stands. */
+static void test_take_over_is_of_what_others_have_too(void **state)
+{
+	struct policy *from = policy_new(), *p = policy_new();
+	struct target t = target("a.example:443");
+	struct decision d;
+	struct error err;
+
+	(void)state;
+	policy_set_unknown(p, VERDICT_ASK);
+	assert_int_equal(policy_add(from, LIST_DENY, "a.example", "one", 1, NULL, &err), 0);
+	assert_int_equal(policy_add(from, LIST_DENY, "a.example", "two", 2, NULL, &err), 0);
+	assert_int_equal(policy_take_over(p, LIST_DENY, from, "three", &err), 0);
+	assert_int_equal(policy_count(p, LIST_DENY), 0);
+	assert_int_equal(policy_take_over(p, LIST_DENY, from, "two", &err), 0);
+	policy_free(from);
+	policy_decide(p, &t, &d);
+	assert_int_equal(d.code, CODE_DENIED);
+	assert_string_equal(d.rule->file, "two");
+	assert_int_equal(d.rule->line, 2);
+	policy_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1235,6 +1258,7 @@ int main(void)
 		cmocka_unit_test(test_foresee_asks_only_what_an_answer_opens),
 		cmocka_unit_test(test_bound_only_tightens),
 		cmocka_unit_test(test_take_over_is_of_one_file),
+		cmocka_unit_test(test_take_over_is_of_what_others_have_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
