@@ -408,13 +408,16 @@ static int usher_begin(struct client *c, struct error *err)
 	c->from = usher_receive(c->a->cfg.usher, c->fd, err);
 	if (c->from < 0)
 		return -1;
+	(void)event_assign(&c->came, c->a->cfg.outside->base, c->from, EV_READ | EV_PERSIST,
+			   came_cb, c);
+	if (event_add(&c->came, NULL) < 0) {
+		(void)close(c->from); /* nobody would hear of the process's end */
+		c->from = -1;
+		return error_set(err, 0, "cannot watch for the listeners");
+	}
 	c->state = LISTENERS;
 	c->rx = xcalloc(1, sizeof(*c->rx));
 	bridge_rx_init(c->rx, netns_most(&c->plan));
-	(void)event_assign(&c->came, c->a->cfg.outside->base, c->from, EV_READ | EV_PERSIST,
-			   came_cb, c);
-	if (event_add(&c->came, NULL) < 0)
-		return error_set(err, 0, "cannot watch for the listeners");
 	return 0;
 }
 
