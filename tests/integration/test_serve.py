@@ -923,7 +923,8 @@ s = session(sys.argv[1])
 print("sent", flush=True)
 sys.stdin.readline()
 """, self.path()):
-                _, child = children(server.pid)  # below the usher, which forks
+                wait_for(lambda: len(children(server.pid)) == 2)  # the usher has forked
+                _, child = children(server.pid)
                 wait_for(lambda: confined(child) == ("1", "2"))
             wait_for(lambda: len(children(server.pid)) == 1)
 
