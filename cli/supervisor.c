@@ -9,7 +9,7 @@
  *            or why not (the run ends with 125, 126 or 127)
  *   pidfd    pid 1 has ended, and with it everything in the namespace: the run is over
  *   signals  passed on to the command, whose terminal signals do not reach it (own session); one that
- *            comes again and is to end the run ends it
+ *            comes again and is to end the run ends it, and so does one while it is stopped
  *   timer    --timeout: SIGTERM, and SIGKILL after a grace period; the status is 124
  *
  * When the command has ended, bytes that it had sent may still be on their way through the proxy,
@@ -166,12 +166,51 @@ static void timer_cb(evutil_socket_t fd, short what, void *arg)
 }
 
 /*
+ * Our shell waits for us to stop, too. @until_front: what wakes us in the background does not count.
+ * Return: a signal that is to end the run and came meanwhile, as `kill %1` sends it before it lets a
+ * job go on, and as a shell does that ends; or 0.
+ */
+static int stay_stopped(bool until_front)
+{
+	static const int ends[] = { SIGTERM, SIGHUP };
+	sigset_t set, was, came;
+	int sig = 0;
+
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		(void)sigaddset(&set, ends[i]);
+	(void)sigprocmask(SIG_BLOCK, &set, &was);
+	do {
+		(void)raise(SIGSTOP);
+		(void)sigemptyset(&came);
+		(void)sigpending(&came);
+		for (size_t i = 0; sig == 0 && i < ARRAY_SIZE(ends); i++)
+			if (sigismember(&came, ends[i]) == 1)
+				sig = ends[i];
+	} while (until_front && sig == 0 && !terminal_foreground());
+	(void)sigprocmask(SIG_SETMASK, &was, NULL);
+	return sig;
+}
+
+static void kill_run(const struct supervisor *s, int sig, const char *when)
+{
+	CLEANUP_FREE char *text = xasprintf("sbx-net: the run has been killed: SIG%s came %s\n",
+					    sig == SIGHUP ? "HUP" : "TERM", when);
+
+	launcher_kill(s->cfg->launcher);
+	if (!s->cfg->quiet)
+		log_raw(text, strlen(text));
+}
+
+/*
  * A command that reads the terminal itself would go on with it while our shell has it, and take what is
- * typed there. So all of it stops, whatever it thinks of SIGTSTP, and comes back in the foreground only.
+ * typed there. So all of it stops, whatever it thinks of SIGTSTP, and comes back in the foreground only;
+ * where it is to end before that, it is not asked to do so by itself.
  */
 static void stop(struct supervisor *s)
 {
 	bool freeze = terminal_shared();
+	int sig;
 
 	if (freeze)
 		launcher_freeze(s->cfg->launcher);
@@ -179,9 +218,9 @@ static void stop(struct supervisor *s)
 		launcher_signal(s->cfg->launcher, SIGTSTP);
 	asking_pause(s->cfg->asking);
 	terminal_pause();
-	do
-		(void)raise(SIGSTOP); /* our shell waits for us to stop, too */
-	while (freeze && !terminal_foreground());
+	sig = stay_stopped(freeze);
+	if (freeze && sig && !terminal_foreground())
+		kill_run(s, sig, "while it was stopped");
 	terminal_resume();
 	asking_resume(s->cfg->asking);
 	if (freeze)
@@ -203,17 +242,10 @@ static bool is_insisted(struct supervisor *s, int sig)
 
 static void pass_or_kill(struct supervisor *s, int sig)
 {
-	CLEANUP_FREE char *text = NULL;
-
-	if (!is_insisted(s, sig)) {
+	if (is_insisted(s, sig))
+		kill_run(s, sig, "a second time");
+	else
 		launcher_signal(s->cfg->launcher, sig);
-		return;
-	}
-	text = xasprintf("sbx-net: the run has been killed: SIG%s came a second time\n",
-			 sig == SIGHUP ? "HUP" : "TERM");
-	if (!s->cfg->quiet)
-		log_raw(text, strlen(text));
-	launcher_kill(s->cfg->launcher);
 }
 
 static void signal_cb(evutil_socket_t sig, short what, void *arg)

@@ -407,6 +407,32 @@ if len(sys.argv) > 1:
         with open(self.work + "/taken", encoding="ascii") as f:
             self.assertEqual(f.read(), "got one\ngot two\n")
 
+    def test_a_stopped_run_ends(self):
+        """It stays stopped in the background, but not where a shell ends it, or ends itself."""
+        for how, inner in ((b"kill %1\n", False), (b"exit\nexit\n", True)):  # it warns, then goes
+            with self.subTest(how):
+                shell = ["bash", "--norc", "--noprofile", "--noediting", "-i"]
+                t = Terminal(shell, self.work)
+                self.addCleanup(t.close)
+                with open(self.work + "/reader", "w", encoding="ascii") as f:
+                    f.write(self.READER)
+                if inner:  # the outer one keeps the terminal
+                    t.type(b"%s\n" % b" ".join(x.encode() for x in shell))
+                t.type(b"PS1='ready''> '; %s run --no-config --ask never -- sh reader > out\n"
+                       % SBX_NET.encode())
+                self.wait_for("ready", "")
+                t.type(b"\x1a")
+                t.read_until(b"Stopped")
+                self.wait_for_state("T")
+                t.type(how)
+                t.read_until(b"the run has been killed: SIGTERM came while it was stopped")
+                deadline = time.monotonic() + LIMIT
+                while self.states() and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                self.assertEqual(self.states(), set())
+                t.close()
+                os.unlink(self.work + "/ready")
+
     def test_redirected_output_stays_redirected(self):
         with open(self.work + "/out", "wb") as out:
             p = subprocess.run([SBX_NET, "run", "--no-config", "--", "sh", "-c",
