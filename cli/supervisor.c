@@ -165,33 +165,6 @@ static void timer_cb(evutil_socket_t fd, short what, void *arg)
 	(void)event_add(&s->timer, &grace);
 }
 
-/*
- * Our shell waits for us to stop, too. @until_front: what wakes us in the background does not count.
- * Return: a signal that is to end the run and came meanwhile, as `kill %1` sends it before it lets a
- * job go on, and as a shell does that ends; or 0.
- */
-static int stay_stopped(bool until_front)
-{
-	static const int ends[] = { SIGTERM, SIGHUP };
-	sigset_t set, was, came;
-	int sig = 0;
-
-	(void)sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
-		(void)sigaddset(&set, ends[i]);
-	(void)sigprocmask(SIG_BLOCK, &set, &was);
-	do {
-		(void)raise(SIGSTOP);
-		(void)sigemptyset(&came);
-		(void)sigpending(&came);
-		for (size_t i = 0; sig == 0 && i < ARRAY_SIZE(ends); i++)
-			if (sigismember(&came, ends[i]) == 1)
-				sig = ends[i];
-	} while (until_front && sig == 0 && !terminal_foreground());
-	(void)sigprocmask(SIG_SETMASK, &was, NULL);
-	return sig;
-}
-
 static void kill_run(const struct supervisor *s, int sig, const char *when)
 {
 	CLEANUP_FREE char *text = xasprintf("sbx-net: the run has been killed: SIG%s came %s\n",
@@ -218,8 +191,8 @@ static void stop(struct supervisor *s)
 		launcher_signal(s->cfg->launcher, SIGTSTP);
 	asking_pause(s->cfg->asking);
 	terminal_pause();
-	sig = stay_stopped(freeze);
-	if (freeze && sig && !terminal_foreground())
+	sig = terminal_stop(freeze); /* our shell waits for us to stop, too */
+	if (freeze && sig)
 		kill_run(s, sig, "while it was stopped");
 	terminal_resume();
 	asking_resume(s->cfg->asking);

@@ -1,8 +1,10 @@
 #include "cli/terminal.h"
 
+#include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "launcher/pty.h"
 #include "launcher/ttykeep.h"
@@ -53,11 +55,34 @@ bool terminal_shared(void)
 	return held;
 }
 
-bool terminal_foreground(void)
+/* Or nobody can tell. */
+static bool in_foreground(void)
 {
 	pid_t group = tcgetpgrp(STDIN_FILENO);
 
 	return group < 0 || group == getpgrp();
+}
+
+int terminal_stop(bool until_front)
+{
+	static const int ends[] = { SIGTERM, SIGHUP };
+	sigset_t set, was, came;
+	int sig = 0;
+
+	(void)sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		(void)sigaddset(&set, ends[i]);
+	(void)sigprocmask(SIG_BLOCK, &set, &was);
+	do {
+		(void)raise(SIGSTOP);
+		(void)sigemptyset(&came);
+		(void)sigpending(&came);
+		for (size_t i = 0; sig == 0 && i < ARRAY_SIZE(ends); i++)
+			if (sigismember(&came, ends[i]) == 1)
+				sig = ends[i];
+	} while (until_front && sig == 0 && !in_foreground());
+	(void)sigprocmask(SIG_SETMASK, &was, NULL);
+	return in_foreground() ? 0 : sig;
 }
 
 void terminal_pause(void)

@@ -42,8 +42,17 @@ bool terminal_active(void);
  */
 bool terminal_shared(void);
 
-/** terminal_foreground() - whether we are in the foreground of standard input, or nobody can tell. */
-bool terminal_foreground(void);
+/**
+ * terminal_stop() - stop, as the key for it asks
+ * @until_front: what wakes us in the background stops us again
+ *
+ * But for SIGTERM and SIGHUP: `kill %1` sends one before it lets a job go on, and so does a shell that
+ * ends. The caller's handlers hear of them when this returns.
+ *
+ * Return: 0, or which of them came where we are still in the background. The terminal is a shell's then:
+ * to set its modes would stop us once more.
+ */
+int terminal_stop(bool until_front);
 
 /** terminal_pause() - the user's terminal as it was, for a question; nothing is relayed. */
 void terminal_pause(void);

@@ -28,6 +28,7 @@
 #include "cli/ask/cardview.h"
 #include "cli/commands.h"
 #include "cli/ask/control.h"
+#include "cli/terminal.h"
 #include "launcher/launcher.h"
 #include "policy/question.h"
 
@@ -389,8 +390,9 @@ static void stop(struct approvals *a)
 {
 	cardview_erase(&a->view);
 	raw_mode(a, false);
-	(void)raise(SIGSTOP);
 	stopped = 0;
+	if (terminal_stop(true))
+		return; /* it is the end: on_end() has been called */
 	raw_mode(a, true);
 	draw(a, true);
 }

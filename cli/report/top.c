@@ -32,6 +32,7 @@
 #include "cli/privsock.h"
 #include "cli/report/topview.h"
 #include "cli/stats.h"
+#include "cli/terminal.h"
 
 #define REFRESH_MS   1000
 #define ANSWER_MS    300
@@ -268,10 +269,15 @@ static void leave(struct top *t)
 /* ^Z: the shell gets its terminal as it was. */
 static void stop(struct top *t)
 {
+	int sig;
+
 	stopped = 0;
 	leave(t);
-	(void)raise(SIGSTOP);
-	enter(t);
+	sig = terminal_stop(true);
+	if (sig)
+		ended = sig;
+	else
+		enter(t);
 }
 
 static void read_keys(void)
@@ -307,7 +313,8 @@ static void wait_for_key(struct top *t)
 		else if (!resized)
 			continue;
 		resized = 0;
-		draw(t);
+		if (!ended)
+			draw(t);
 	}
 }
 

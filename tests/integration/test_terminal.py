@@ -433,6 +433,28 @@ if len(sys.argv) > 1:
                 t.close()
                 os.unlink(self.work + "/ready")
 
+    def test_stopped_views_end(self):
+        """They set the modes of the terminal, which in the background is to be stopped once more."""
+        for args, shown in ((b"top", b"ends this"), (b"approvals --follow", b"q ends this")):
+            with self.subTest(args):
+                t = Terminal(["bash", "--norc", "--noprofile", "--noediting", "-i"], self.work)
+                self.addCleanup(t.close)
+                t.type(b"PS1='ready''> '; %s %s\n" % (SBX_NET.encode(), args))
+                t.read_until(shown)
+                t.type(b"\x1a")
+                t.read_until(b"Stopped")
+                t.type(b"bg; sleep 0.3; echo ba''ck; fg\n")  # the twin: there it goes on
+                t.read_until(b"back\r\n")
+                t.read_until(shown if args == b"top" else args)
+                deadline = time.monotonic() + LIMIT
+                while os.tcgetpgrp(t.master) == t.process.pid and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                t.type(b"\x1a")
+                t.read_until(b"Stopped")
+                t.type(b"kill %1; while kill -0 %1 2> /dev/null; do sleep 0.1; done; echo go''ne\n")
+                t.read_until(b"\ngone\r\n")
+                t.close()
+
     def test_redirected_output_stays_redirected(self):
         with open(self.work + "/out", "wb") as out:
             p = subprocess.run([SBX_NET, "run", "--no-config", "--", "sh", "-c",
