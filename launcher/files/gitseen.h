@@ -19,9 +19,10 @@ enum gitseen_kind {
 	GITSEEN_ODD,	  /* neither a file nor a directory */
 	GITSEEN_GIT,	  /* a submodule's git directory */
 	GITSEEN_INDEX,	  /* a file that holds git's index, by what it is and when it was changed */
-	GITSEEN_REPO,	  /* the .git of a repository that the index knows of */
-	GITSEEN_SPARSE,	  /* a directory that an index leaves out, by its object */
-	GITSEEN_LOCKED,	  /* a directory in which the command cannot write */
+	GITSEEN_PLAIN, /* the same of one that knows of no repository, and leaves out no directory */
+	GITSEEN_REPO,  /* the .git of a repository that the index knows of */
+	GITSEEN_SPARSE, /* a directory that an index leaves out, by its object */
+	GITSEEN_LOCKED, /* a directory in which the command cannot write */
 };
 
 /**

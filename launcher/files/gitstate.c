@@ -500,31 +500,43 @@ static size_t hash_size(int dir)
 	return hash;
 }
 
-/* Whether nobody has changed the file since the start; @older: whether it is none of another run. */
-static bool is_same(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
-		    const char *at, bool *older)
+/** struct identity - of a file, until somebody changes it; @older: it is none of another run */
+struct identity {
+	uint64_t v[4];
+	bool older;
+};
+
+static bool identify(const struct gitstate *g, int dir, const char *name, struct identity *id)
 {
 	struct stat st;
-	uint64_t id[4];
 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
-	*older = gitstate_is_older(g, st.st_ctim);
-	id[0] = st.st_dev;
-	id[1] = st.st_ino;
-	id[2] = (uint64_t)st.st_ctim.tv_sec;
-	id[3] = (uint64_t)st.st_ctim.tv_nsec;
-	if (v->task != GITSTATE_SWEEP && *older)
-		gitseen_add(&g->seen, GITSEEN_INDEX, at, id, sizeof(id));
-	return v->task == GITSTATE_SWEEP &&
-	       gitseen_has(&g->seen, GITSEEN_INDEX, at, id, sizeof(id));
+	id->v[0] = st.st_dev;
+	id->v[1] = st.st_ino;
+	id->v[2] = (uint64_t)st.st_ctim.tv_sec;
+	id->v[3] = (uint64_t)st.st_ctim.tv_nsec;
+	id->older = gitstate_is_older(g, st.st_ctim);
+	return true;
+}
+
+/* At the start: that the file is what @kind says; later: whether it was, and nobody has changed it. */
+static bool is_still(struct gitstate *g, const struct gitstate_visit *v, enum gitseen_kind kind,
+		     const char *at, const struct identity *id)
+{
+	if (v->task == GITSTATE_SWEEP)
+		return gitseen_has(&g->seen, kind, at, id->v, sizeof(id->v));
+	if (id->older)
+		gitseen_add(&g->seen, kind, at, id->v, sizeof(id->v));
+	return false;
 }
 
 /**
  * struct links - repositories of an index
  * @tree: the working tree
  * @at: where the index is
- * @n: how many there are, of which @max are looked at; @trees: and of directories that are left out
+ * @n: how many there are, of which @max are looked at
+ * @trees: how many directories are left out, of which @looked are new and have been looked for
  * @hash: the size of an object's name
  * @older: nothing in the index is another run's
  * @unseen: something could not be looked at
@@ -534,7 +546,7 @@ struct links {
 	const struct gitstate_visit *v;
 	int tree;
 	const char *at;
-	unsigned long n, max, trees;
+	unsigned long n, max, trees, looked;
 	size_t hash;
 	bool older, unseen;
 };
@@ -606,6 +618,7 @@ static void take_tree(struct links *l, const char *name, const uint8_t *tree)
 	uint64_t left = *l->v->read < READ_MAX ? (READ_MAX - *l->v->read) / ENTRY_COST : 0;
 	uint64_t before = left;
 
+	l->trees++;
 	if (l->v->task != GITSTATE_SWEEP && l->older)
 		gitseen_add(&l->g->seen, GITSEEN_SPARSE, where, tree, l->hash);
 	if (l->v->task != GITSTATE_SWEEP || l->tree < 0 || l->unseen ||
@@ -616,7 +629,7 @@ static void take_tree(struct links *l, const char *name, const uint8_t *tree)
 		l->unseen = errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
 	else
 		l->unseen = !gitnested_find(dir, path, &left, unmake, l);
-	l->unseen |= l->trees++ > NAMES_MAX;
+	l->unseen |= ++l->looked > NAMES_MAX;
 	*l->v->read += (before - left) * ENTRY_COST;
 }
 
@@ -653,18 +666,22 @@ static bool is_shared(const char *name)
 static void visit_index(struct gitstate *g, const struct gitstate_visit *v, int dir,
 			const char *name, const char *at)
 {
-	CLEANUP_CLOSE int fd = fd_open_regular(dir, name, O_NOFOLLOW, &(struct error){ 0 });
 	bool own = !strchr(at, '/') && g->tree >= 0;
-	CLEANUP_CLOSE int other = -1;
+	CLEANUP_CLOSE int fd = -1, other = -1;
 	CLEANUP_FREE char *text = NULL, *found = NULL;
 	struct links links = { .g = g, .v = v, .at = at };
-	bool shared = is_shared(name), same;
+	bool shared = is_shared(name);
+	struct identity id = { .older = false };
 	enum gitindex is = GITINDEX_BAD;
 	size_t n;
 
+	if (identify(g, dir, name, &id) && v->task == GITSTATE_SWEEP &&
+	    is_still(g, v, GITSEEN_PLAIN, at, &id))
+		return;
+	links.older = id.older;
+	fd = fd_open_regular(dir, name, O_NOFOLLOW, &(struct error){ 0 });
 	if (fd < 0 && (errno == ENOENT || errno == ELOOP || errno == EINVAL || errno == EISDIR))
 		return;
-	same = is_same(g, v, dir, name, at, &links.older);
 	text = fd < 0 ? NULL : read_all(v, fd, INDEX_MAX, &n);
 	other = own ? -1 : open_tree(g, v, dir, at);
 	links.tree = own ? g->tree : other;
@@ -674,7 +691,9 @@ static void visit_index(struct gitstate *g, const struct gitstate_visit *v, int 
 		is = gitindex_check(text, n, links.hash, shared, take_link, &links, &found);
 	if (links.n > links.max || links.unseen)
 		is = GITINDEX_BAD;
-	if (same)
+	if (is == GITINDEX_OK && links.n == 0 && links.trees == 0)
+		(void)is_still(g, v, GITSEEN_PLAIN, at, &id);
+	if (is_still(g, v, GITSEEN_INDEX, at, &id))
 		return;
 	switch (is) {
 	case GITINDEX_OK:
