@@ -27,11 +27,22 @@ static bool leads_elsewhere(const char *name)
 	return found;
 }
 
+/* @arg: where objects may lie */
+static void use(void *arg, const char *name, const uint8_t *tree)
+{
+	const uint8_t *const *bounds = arg;
+	size_t n = strlen(name);
+
+	CHECK(!leads_elsewhere(name));
+	CHECK(!tree || (n > 1 && name[n - 1] == '/' && tree >= bounds[0] && tree < bounds[1]));
+}
+
 static void check(const uint8_t *data, size_t size, size_t hash)
 {
 	uint8_t *other = malloc(size + 1);
 	char *name, *again;
-	enum gitindex found = gitindex_check(data, size, hash, false, NULL, NULL, &name);
+	const uint8_t *bounds[] = { data, data + size };
+	enum gitindex found = gitindex_check(data, size, hash, false, use, bounds, &name);
 
 	CHECK((found == GITINDEX_ELSEWHERE) == (name != NULL));
 	CHECK(!name || leads_elsewhere(name));
@@ -39,6 +50,8 @@ static void check(const uint8_t *data, size_t size, size_t hash)
 	for (size_t i = size > hash ? size - hash : 0; i < size; i++)
 		other[i] ^= 255;
 	CHECK(gitindex_check(other, size, hash, false, NULL, NULL, &again) == found);
+	free(again);
+	(void)gitindex_check(data, size, hash, true, use, bounds, &again);
 	free(again);
 	free(name);
 	free(other);
