@@ -26,6 +26,8 @@ struct kept {
 	struct termios modes;
 };
 
+static struct kept kept[STDERR_FILENO + 1];
+
 static bool is_foreground(int fd)
 {
 	return tcgetpgrp(fd) == getpgrp();
@@ -92,24 +94,29 @@ static void run(int pidfd, const struct kept *v)
 
 pid_t ttykeep_start(int pidfd, struct error *err)
 {
-	struct kept v[STDERR_FILENO + 1];
 	bool any = false;
 	pid_t pid;
 
 	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
-		look(fd, &v[fd]);
-		any = any || v[fd].is;
+		look(fd, &kept[fd]);
+		any = any || kept[fd].is;
 	}
 	if (!any)
 		return 0;
 	pid = fork();
 	if (pid == 0)
-		run(pidfd, v);
+		run(pidfd, kept);
 	return pid < 0 ? error_set(err, errno, "cannot fork") : pid;
 }
 
 void ttykeep_finish(pid_t keeper)
 {
-	while (keeper > 0 && waitpid(keeper, NULL, 0) < 0 && errno == EINTR)
+	int status = 0;
+
+	while (keeper > 0 && waitpid(keeper, &status, 0) < 0 && errno == EINTR)
 		;
+	if (status == 0)
+		return;
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		put_back(fd, &kept[fd]);
 }

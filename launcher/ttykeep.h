@@ -23,7 +23,12 @@
  */
 pid_t ttykeep_start(int pidfd, struct error *err);
 
-/** ttykeep_finish() - pid 1 is gone: wait until all is put back. */
+/**
+ * ttykeep_finish() - pid 1 is gone: wait until all is put back
+ *
+ * What the process has not done, since somebody has killed it, is done here, but for the permissions,
+ * which the filter of the supervisor leaves alone.
+ */
 void ttykeep_finish(pid_t keeper);
 
 #endif

@@ -1,17 +1,23 @@
 #!/usr/bin/python3
 """SIGKILL of any one of our processes, at any moment, leaves no process, mount, socket or file behind.
 
+And a terminal that the command has had for itself is as it was.
+
 Moments: while everything runs; and, by faultrun, at the calls by which a run is made and ended:
 every one with SBX_KILL_SECONDS=0, else as many as there is time for, spread evenly. SBX_KILL_FROM=N
 leaves the first N out: with it a run goes on where one ended that had the same SBX_KILL_SEED.
 """
+import contextlib
+import fcntl
 import os
+import pty
 import random
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -239,6 +245,103 @@ class Moments(Kill):
         print("killed %d times in %d runs of %d; to go on: SBX_KILL_FROM=%d"
               % (hits, done, len(plan), FROM + done))
         self.assertGreater(hits, LEAST)
+
+
+class AtATerminal(Moments):
+    """The command has a terminal without a relay, and changes it."""
+
+    test_any_process_at_any_moment = None
+
+    # The shell's part: it stays, since a terminal is hung up with its session.
+    SHELL = 'exec 3<&0; trap "" TTOU; "$@" > out 2> err <&3; echo $? > status; read -r x'
+    SPOIL = """
+import fcntl, os, termios
+modes = termios.tcgetattr(0)
+modes[3] &= ~(termios.ECHO | termios.ICANON)
+termios.tcsetattr(0, termios.TCSANOW, modes)
+os.fchmod(0, 0o666)
+fcntl.fcntl(0, fcntl.F_SETFL, os.O_NONBLOCK | os.O_APPEND)
+print("spoilt", flush=True)
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.shell = None
+        self.addCleanup(self.hang_up)
+
+    def hang_up(self):
+        if not self.shell:
+            return
+        self.shell.kill()
+        self.shell.wait()
+        self.shell = None
+        os.close(self.master)
+        os.close(self.slave)
+
+    def looks(self):
+        return (termios.tcgetattr(self.slave), fcntl.fcntl(self.slave, fcntl.F_GETFL),
+                os.fstat(self.slave).st_mode)
+
+    def take(self):
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    def at_terminal(self, *what, bare=False):
+        """How the terminal looked before, and whether the command has changed it."""
+        self.hang_up()
+        self.master, self.slave = pty.openpty()
+        before = self.looks()
+        argv = [] if bare else ["env", "HOME=" + self.home, "XDG_RUNTIME_DIR=" + self.runtime, FAULTRUN,
+                                self.log, *what, "--", SBX_NET, "run", "--no-config", "--ask", "never", "--"]
+        for name in ("out", "status"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.work + "/" + name)
+        self.shell = subprocess.Popen(["sh", "-c", self.SHELL, "sh", *argv, "python3", "-c", self.SPOIL],
+                                      cwd=self.work, env={"PATH": os.environ["PATH"]}, stdin=self.slave,
+                                      preexec_fn=self.take)
+        self.wait_for(lambda: self.text("status").endswith("\n"))
+        return before, "spoilt" in self.text("out")
+
+    def text(self, name):
+        try:
+            with open(self.work + "/" + name, encoding="ascii") as f:
+                return f.read()
+        except FileNotFoundError:
+            return ""
+
+    def test_bare_it_stays_changed(self):
+        before, spoilt = self.at_terminal(bare=True)
+        self.assertTrue(spoilt)
+        self.assertTrue(all(x != y for x, y in zip(self.looks(), before)))
+
+    def test_terminal_is_as_it_was(self):
+        rng = random.Random(int(os.environ.get("SBX_KILL_SEED", "1")))
+        before, spoilt = self.at_terminal("list")
+        self.assertEqual((self.text("status"), spoilt), ("0\n", True))
+        self.assertEqual(self.looks(), before)
+        plan, seen = [], dict.fromkeys(ROLES, 0)
+        with open(self.log) as f:
+            for role in (line.split()[0] for line in f):
+                if role in seen:
+                    seen[role] += 1
+                    plan += [(victim, role, str(seen[role])) for victim in ROLES]
+        rng.shuffle(plan)
+        end, changed, done = time.monotonic() + SECONDS / 2, 0, 0
+        # Last calls first: before them the command has hardly run.
+        plan.sort(key=lambda x: seen[x[1]] - int(x[2]) > 40)
+        for victim, role, n in plan:
+            if SECONDS and time.monotonic() > end and changed > 5:
+                break
+            with self.subTest(victim=victim, at="%s %s" % (role, n)):
+                before, spoilt = self.at_terminal("kill", victim, role, n)
+                # the permissions are the keeper's alone to put back
+                part = 2 if victim == "helper" else 3
+                self.wait_for(lambda: self.looks()[:part] == before[:part])  # noqa: B023
+                self.wait_for(lambda: not self.ours())
+                changed += spoilt
+                done += 1
+        print("killed %d times, %d of them after the terminal had been changed" % (done, changed))
+        self.assertGreater(changed, 5)
 
 
 if __name__ == "__main__":

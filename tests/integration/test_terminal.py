@@ -343,6 +343,23 @@ if len(sys.argv) > 1:
             time.sleep(0.01)
         self.assertEqual(self.looks(t), before)
 
+    def test_input_that_is_nobodys_terminal(self):
+        """P7: a terminal that is not in our foreground is no input, so that there is nothing to put back"""
+        for wrap in ([], [SBX_NET, "run", "--no-config", "--ask", "never", "--"]):
+            master, slave = pty.openpty()
+            self.addCleanup(os.close, master)
+            self.addCleanup(os.close, slave)
+            modes = termios.tcgetattr(slave)
+            p = subprocess.run([*wrap, "sh", "-c", "readlink /proc/self/fd/0; stty raw -echo; echo $?"],
+                               cwd=self.work, env=environment(self.work), stdin=slave, text=True,
+                               capture_output=True, timeout=LIMIT, check=True)
+            name, status = p.stdout.split()
+            changed = termios.tcgetattr(slave) != modes
+            if wrap:
+                self.assertEqual((name, status, changed), ("/dev/null", "1", False))
+            else:
+                self.assertEqual((name, status, changed), (os.ttyname(slave), "0", True))
+
     READER = "trap '' TSTP; setsid sh -c 'touch ready; while read x; do echo got $x >> taken; done'"
 
     def wait_for(self, name, text):
