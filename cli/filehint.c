@@ -73,25 +73,30 @@ static bool is_workspace(const char *tree)
 	return tree && workdir_check(tree, &context, &err) == 0;
 }
 
-char *filehint_git(const struct launcher_plan *plan)
+/* What to do about @g, which cannot be written. */
+static char *say_git(const struct githome *g)
 {
 	char git[TEXT_MAX], tree[TEXT_MAX];
+	bool start = is_workspace(g->tree);
+
+	(void)log_escape(git, sizeof(git), g->git, strlen(g->git));
+	if (start)
+		(void)log_escape(tree, sizeof(tree), g->tree, strlen(g->tree));
+	return xasprintf("if git failed: %s lies outside of the working directory, and "
+			 "cannot be written; %s%s%s--write %s opens it, but for what git "
+			 "runs or obeys there",
+			 git, start ? "start with -C " : "", start ? tree : "",
+			 start ? ", or " : "", git);
+}
+
+char *filehint_git(const struct launcher_plan *plan)
+{
 	struct githome g = { 0 };
-	char *text = NULL;
-	bool start;
+	char *text;
 
 	if (plan->fs != FS_WORKSPACE || !githome_find(plan->cwd, &g))
 		return NULL;
-	start = is_workspace(g.tree);
-	(void)log_escape(git, sizeof(git), g.git, strlen(g.git));
-	if (start)
-		(void)log_escape(tree, sizeof(tree), g.tree, strlen(g.tree));
-	if (!is_writable(plan, g.git))
-		text = xasprintf("if git failed: %s lies outside of the working directory, and "
-				 "cannot be written; %s%s%s--write %s opens it, but for what git "
-				 "runs or obeys there",
-				 git, start ? "start with -C " : "", start ? tree : "",
-				 start ? ", or " : "", git);
+	text = is_writable(plan, g.git) ? NULL : say_git(&g);
 	githome_clear(&g);
 	return text;
 }
