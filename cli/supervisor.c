@@ -177,8 +177,9 @@ static void kill_run(const struct supervisor *s, int sig, const char *when)
 
 /*
  * A command that reads the terminal itself would go on with it while our shell has it, and take what is
- * typed there. So all of it stops, whatever it thinks of SIGTSTP, and comes back in the foreground only;
- * where it is to end before that, it is not asked to do so by itself.
+ * typed there. So all of it stops, whatever it thinks of SIGTSTP, and comes back in the foreground only.
+ * Where it is to end before that, it is not asked to do so by itself: nothing of ours may touch the
+ * terminal meanwhile.
  */
 static void stop(struct supervisor *s)
 {
@@ -192,10 +193,12 @@ static void stop(struct supervisor *s)
 	asking_pause(s->cfg->asking);
 	terminal_pause();
 	sig = terminal_stop(freeze); /* our shell waits for us to stop, too */
-	if (freeze && sig)
+	if (sig) {
 		kill_run(s, sig, "while it was stopped");
-	terminal_resume();
-	asking_resume(s->cfg->asking);
+	} else {
+		terminal_resume();
+		asking_resume(s->cfg->asking);
+	}
 	if (freeze)
 		launcher_thaw(s->cfg->launcher);
 }

@@ -338,6 +338,8 @@ void pty_interrupt(const struct pty *p)
 
 void pty_finish(struct pty *p)
 {
+	pid_t front;
+
 	if (p->relay == 0)
 		return;
 	pty_started(p);
@@ -345,5 +347,8 @@ void pty_finish(struct pty *p)
 	while (waitpid(p->relay, NULL, 0) < 0 && errno == EINTR)
 		;
 	p->relay = 0;
-	(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &p->saved);
+	/* In the background the shell has its own modes, and to set any would stop us for good. */
+	front = tcgetpgrp(STDIN_FILENO);
+	if (front < 0 || front == getpgrp())
+		(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &p->saved);
 }

@@ -450,6 +450,19 @@ if len(sys.argv) > 1:
                 t.close()
                 os.unlink(self.work + "/ready")
 
+    def test_a_stopped_run_with_a_relay_ends(self):
+        """Its terminal is the shell's again, and nothing of ours sets the modes of that."""
+        t = Terminal(["bash", "--norc", "--noprofile", "--noediting", "-i"], self.work)
+        self.addCleanup(t.close)
+        t.type(b"PS1='ready''> '; %s run --no-config --ask never -- sh -c 'echo be''gun; sleep 300; :'\n"
+               % SBX_NET.encode())
+        t.read_until(b"begun\r\n")
+        os.kill(os.tcgetpgrp(t.master), signal.SIGTSTP)  # as Ctrl-Z at a question
+        t.read_until(b"Stopped")
+        t.type(b"kill %1; while kill -0 %1 2> /dev/null; do sleep 0.1; done; echo go''ne\n")
+        t.read_until(b"\ngone\r\n")
+        self.assertEqual(self.states(), set())
+
     def test_stopped_views_end(self):
         """They set the modes of the terminal, which in the background is to be stopped once more."""
         for args, shown in ((b"top", b"ends this"), (b"approvals --follow", b"q ends this")):
