@@ -286,6 +286,24 @@ class Workspace(WorldCase):
         self.works("mkdir .other && echo x > .other/x && echo y > .bashrc")  # the twin
         self.assertEqual(self.names(), [".bashrc", ".other", "a"])
 
+    def test_parents_of_what_is_protected_stay(self):
+        """At each level: who renames one makes another in its place, with what he likes in it."""
+        self.repository()
+        self.host(GIT + "init -q ../sub && cd ../sub && echo c > c && git add c && " + GIT + "commit -qm c && cd - &&"
+                  "git -c protocol.file.allow=always submodule --quiet add ../sub deep/er/sub && "
+                  + GIT + "commit -qm sub && mkdir -p e/f/g free/er && echo x > e/f/g/fixed && echo x > free/er/x")
+        rename = "python3 -c 'import os, sys; os.rename(*sys.argv[1:])' %s moved"  # mv(1) would copy
+        denied = ("--deny-write", self.dir + "/e/f/g/fixed")
+        for path in ("e", "e/f", "e/f/g", "e/f/g/fixed", ".git", ".git/hooks", ".git/modules", ".git/modules/deep",
+                     ".git/modules/deep/er", ".git/modules/deep/er/sub", "deep", "deep/er", "deep/er/sub"):
+            with self.subTest(path):
+                done = self.sbx(rename % path, *denied)
+                self.assertNotEqual(done.returncode, 0)
+                self.assertRegex(done.stderr, r"\[Errno (16|18|30|1|13)\]")  # EBUSY EXDEV EROFS EPERM EACCES
+                self.assertFalse(os.path.exists(self.dir + "/moved"))
+        self.works(rename % "free/er" + " && mv moved free/er && " + rename % "free" + " && cat moved/er/x", *denied)
+        self.works("mv e e2")  # nothing else has held it
+
     def envrc_branch(self):
         """A branch with two of the names, and none of them in the working tree."""
         self.repository()

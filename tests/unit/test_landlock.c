@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -496,6 +497,88 @@ static void test_terminals_are_denied_unless_private(void **state)
 	expect(&plan, granted, 1);
 }
 
+/**
+ * struct mock - a kernel of a newer ABI than ours: what it was asked for, while @on
+ * @handled: rights of files that the ruleset denies by default
+ * @allowed: rights of the rule for the file @of
+ */
+static struct mock {
+	bool on;
+	uint64_t handled, allowed;
+	struct stat of;
+} mock;
+
+long __real_syscall(long nr, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long nr, long a, long b, long c, long d, long e, long f);
+
+long __wrap_syscall(long nr, long a, long b, long c, long d, long e, long f)
+{
+	struct __attribute__((packed)) {
+		uint64_t allowed;
+		int32_t fd;
+	} rule;
+	struct stat st;
+
+	if (mock.on && nr == SYS_landlock_create_ruleset) {
+		(void)memcpy(&mock.handled, (const void *)a, sizeof(mock.handled));
+		return open("/dev/null", O_RDONLY | O_CLOEXEC);
+	}
+	if (!mock.on || nr != SYS_landlock_add_rule)
+		return __real_syscall(nr, a, b, c, d, e, f);
+	(void)memcpy(&rule, (const void *)c, sizeof(rule));
+	if (fstat(rule.fd, &st) == 0 && st.st_ino == mock.of.st_ino && st.st_dev == mock.of.st_dev)
+		mock.allowed |= rule.allowed;
+	return 0;
+}
+
+/* What a kernel of @abi is asked to allow at @name. */
+static uint64_t allowed(int abi, const struct landlock_plan *plan, const char *name)
+{
+	struct landlock_rights rights;
+	struct error err;
+	int fd;
+
+	assert_int_equal(landlock_abi_rights(abi, 0, &rights, &err), 0);
+	mock = (struct mock){ .on = true };
+	assert_int_equal(fstatat(top_fd, name, &mock.of, 0), 0);
+	fd = landlock_build(plan, &rights, &err);
+	mock.on = false;
+	assert_true(fd >= 0);
+	(void)close(fd);
+	return mock.allowed;
+}
+
+/* From ABI 9 sockets are connected to by name only where that is allowed: with the option. */
+static void test_sockets_are_reached_by_name_only_where_allowed(void **state)
+{
+	static const uint64_t resolve = 0x10000, read = 0x4;
+	static const enum fs_mode modes[] = { FS_WORKSPACE, FS_STRICT };
+	CLEANUP_CLOSE int work = grant("work");
+	CLEANUP_CLOSE int tmp = grant("tmp");
+	CLEANUP_CLOSE int out = grant("out");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		struct landlock_plan plan = {
+			.mode = modes[i],
+			.cwd = modes[i] == FS_WORKSPACE ? work : -1,
+			.tmpdir = tmp,
+			.program = -1,
+			.read = { &out, 1 },
+		};
+
+		assert_int_equal(allowed(9, &plan, "tmp") & (resolve | read), read);
+		assert_int_equal(mock.handled & resolve, resolve); /* so it is denied */
+		assert_int_equal(allowed(9, &plan, "out") & (resolve | read), read);
+		plan.allow_unix_sockets = true;
+		assert_int_equal(allowed(9, &plan, "tmp") & (resolve | read), resolve | read);
+		assert_int_equal(allowed(9, &plan, "out") & (resolve | read), resolve | read);
+		/* a kernel that does not know it would refuse the ruleset */
+		assert_int_equal(allowed(8, &plan, "tmp") & (resolve | read), read);
+		assert_int_equal(mock.handled & resolve, 0);
+	}
+}
+
 static void test_off_leaves_files_alone(void **state)
 {
 	static const struct probe probes[] = {
@@ -598,6 +681,7 @@ int main(void)
 		cmocka_unit_test(test_strict_axes_do_not_imply_each_other),
 		cmocka_unit_test(test_strict_runs_what_may_be_read_and_executed),
 		cmocka_unit_test(test_terminals_are_denied_unless_private),
+		cmocka_unit_test(test_sockets_are_reached_by_name_only_where_allowed),
 		cmocka_unit_test(test_off_leaves_files_alone),
 		cmocka_unit_test(test_open_refuses_a_missing_path),
 		cmocka_unit_test(test_build_fails_when_a_rule_does),
