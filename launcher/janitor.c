@@ -292,6 +292,11 @@ static void keep_line(struct janitor *j, char *line)
 	j->lines[j->nlines++] = line;
 }
 
+void janitor_say(void *arg, const char *line)
+{
+	keep_line(arg, xstrdup(line));
+}
+
 /* Return: 1 for a line, which is kept; 0 when it knows the git directories; -1 when it is done. */
 static int hear(struct janitor *j)
 {

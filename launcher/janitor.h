@@ -55,6 +55,9 @@ int janitor_await(struct janitor *j, struct error *err);
  */
 void janitor_finish(struct janitor *j, const struct placeholders *what);
 
+/** janitor_say() - one more line for the user; a copy is made. @arg: struct janitor. */
+void janitor_say(void *arg, const char *line);
+
 /** janitor_clear() - free what it has told. */
 void janitor_clear(struct janitor *j);
 

@@ -48,6 +48,7 @@
 #include "launcher/init_report.h"
 #include "launcher/janitor.h"
 #include "launcher/proof.h"
+#include "launcher/files/lockseen.h"
 #include "launcher/files/protect.h"
 #include "launcher/userns.h"
 #include "netns/bridge.h"
@@ -63,6 +64,7 @@
  * @release: a byte here lets the command go; -1 once it has been sent
  * @released: whether the command can have taken it
  * @protect: the names that are locked, and the placeholders made for that
+ * @seen: what was there under those names
  * @janitor: removes those
  * @proof: the bait outside, taken away at the release
  * @state: what launcher_status() has found so far
@@ -77,6 +79,7 @@ struct launcher {
 	int release;
 	bool released;
 	struct protect protect;
+	struct lockseen seen;
 	struct janitor janitor;
 	struct proof proof;
 	enum launcher_state state;
@@ -167,14 +170,22 @@ static void explain_silence(struct launcher *l, struct error *err)
 		*err = report.err;
 }
 
+/* Not at what is denied by path, nor at our own files, which are replaced by ourselves. */
+static int look_at_locks(struct launcher *l)
+{
+	lockseen_note(&l->seen, l->protect.paths, l->protect.first_denied);
+	return 0;
+}
+
 static int start(struct launcher *l, const struct launcher_plan *plan,
 		 struct netns_listener *listeners, size_t *n, struct error *err)
 {
 	struct ends child = { -1, -1, -1 };
 	const struct placeholder_watch watch = { janitor_tell, janitor_note, &l->janitor };
 	int rc = closefds_fill_stdio(err) || protect_prepare(plan, &watch, &l->protect, err) ||
-		 proof_open(&l->proof, plan, err) || open_channels(l, &child, err) ||
-		 spawn(l, plan, &child, err) || janitor_watch(&l->janitor, l->pidfd, err);
+		 look_at_locks(l) || proof_open(&l->proof, plan, err) ||
+		 open_channels(l, &child, err) || spawn(l, plan, &child, err) ||
+		 janitor_watch(&l->janitor, l->pidfd, err);
 
 	close_ends(&child);
 	if (rc)
@@ -303,6 +314,7 @@ int launcher_wait(struct launcher *l)
 		l->exit_status = WEXITSTATUS(status);
 	else
 		l->exit_status = 128 + WTERMSIG(status);
+	lockseen_compare(&l->seen, janitor_say, &l->janitor);
 	janitor_finish(&l->janitor, &l->protect.held);
 	return l->exit_status;
 }
@@ -375,6 +387,7 @@ void launcher_free(struct launcher *l)
 		(void)launcher_wait(l);
 	janitor_finish(&l->janitor, &l->protect.held);
 	janitor_clear(&l->janitor);
+	lockseen_clear(&l->seen);
 	protect_clear(&l->protect);
 	proof_close(&l->proof);
 	cleanup_close(&l->pidfd);

@@ -559,6 +559,25 @@ class Workspace(WorldCase):
         proc.wait()
         self.assertEqual(self.host("ls .git/my .git/other"), ".git/my:\nours\n\n.git/other:\n")
 
+    def test_a_lock_that_somebody_takes_away_outside_is_told(self):
+        """It cannot be held against that; the twin is every other test, where nothing is said."""
+        self.repository()
+        self.host("echo export A=1 > .envrc; echo a > .mcp.json")
+        write = "echo evil > .envrc && mkdir -p .vscode/x && git config core.pager evil"
+        proc = self.w.popen(self.w.sbx_argv(["-C", self.dir], ["sh", "-c", "! (" + write + ") && echo "
+                            "up; until test -e go; do sleep 0.05; done; " + write + " && echo done"]),
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(proc.stdout.close)
+        self.addCleanup(proc.stderr.close)
+        self.assertEqual(proc.stdout.readline(), b"up\n")
+        self.host("echo b > new; mv new .envrc; rmdir .vscode .idea; rm .git/config.lock; "
+                  "git config user.name u; echo c >> .mcp.json; touch go")
+        self.assertEqual(proc.stdout.readline(), b"done\n")
+        self.assertEqual(proc.wait(), 0)
+        told = [x.split(" is not what it was")[0].split("/")[-1]
+                for x in proc.stderr.read().decode().splitlines() if "is not what it was" in x]
+        self.assertEqual(sorted(told), [".envrc", ".vscode", "config"])
+
     def test_two_at_once(self):
         self.host("echo a > a")
         first, second = self.start(), self.start()
