@@ -8,6 +8,7 @@ every one with SBX_KILL_SECONDS=0, else as many as there is time for, spread eve
 leaves the first N out: with it a run goes on where one ended that had the same SBX_KILL_SEED.
 """
 import contextlib
+import errno
 import fcntl
 import os
 import pty
@@ -313,6 +314,18 @@ print("spoilt", flush=True)
         before, spoilt = self.at_terminal(bare=True)
         self.assertTrue(spoilt)
         self.assertTrue(all(x != y for x, y in zip(self.looks(), before)))
+
+    def test_nothing_runs_where_nobody_can_put_it_back(self):
+        before, _ = self.at_terminal("list")
+        with open(self.log) as f:
+            forks = f.read().splitlines().count("supervisor clone")
+        self.assertGreaterEqual(forks, 3)  # the janitor, pid 1, and what puts the terminal back
+        for n in range(1, forks + 1):
+            with self.subTest(fork=n):
+                before, spoilt = self.at_terminal("error", "supervisor", "clone", str(n), str(errno.ENOMEM))
+                self.assertEqual((self.text("status"), spoilt), ("125\n", False))
+                self.assertEqual(self.looks(), before)
+                self.assertIn("Cannot allocate memory", self.text("err"))
 
     def test_terminal_is_as_it_was(self):
         rng = random.Random(int(os.environ.get("SBX_KILL_SEED", "1")))
