@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -156,6 +157,14 @@ static const char *tmpdir(const struct run *r)
 									 : LAUNCHER_TMPDIR;
 }
 
+static bool has_repository(const char *dir)
+{
+	CLEANUP_FREE char *path = xasprintf("%s/.git", dir);
+	struct stat st;
+
+	return lstat(path, &st) == 0;
+}
+
 static int build_env(struct run *r, struct error *err)
 {
 	const struct path_list wanted = values(r, &r->options.env, SETTINGS_ENV_PASS);
@@ -181,8 +190,10 @@ static int build_env(struct run *r, struct error *err)
 	writable[plan.nwritable++] = LAUNCHER_TMPDIR;
 	if (confine_mode(&r->options, gate_layers(r->gate)) != FS_STRICT)
 		writable[plan.nwritable++] = r->cwd;
-	if (confine_mode(&r->options, gate_layers(r->gate)) != FS_OFF)
+	if (confine_mode(&r->options, gate_layers(r->gate)) != FS_OFF) {
 		plan.writable = writable;
+		plan.git_locked = has_repository(r->cwd);
+	}
 	r->env = childenv_build(&plan, err);
 	if (!r->env)
 		return -1;

@@ -211,6 +211,20 @@ static void add_ssh(struct env *e, const char *self)
 			 is_plain_path(self) ? self : "sbx-net"));
 }
 
+/*
+ * git writes what a new branch follows into its configuration, and after it has switched the files: when
+ * that fails, HEAD stays at the old branch with the files of the new one, and the next commit puts
+ * them there.
+ */
+static void add_git(struct env *e)
+{
+	if (has(e, "GIT_CONFIG_COUNT", strlen("GIT_CONFIG_COUNT")))
+		return;
+	add(e, xstrdup("GIT_CONFIG_COUNT=1"));
+	add(e, xstrdup("GIT_CONFIG_KEY_0=branch.autoSetupMerge"));
+	add(e, xstrdup("GIT_CONFIG_VALUE_0=false"));
+}
+
 static const char *value_of(const struct env *e, const char *name)
 {
 	size_t len = strlen(name);
@@ -300,6 +314,8 @@ char **childenv_build(const struct childenv_plan *plan, struct error *err)
 	add_caches(&e, plan);
 	if (!plan->capture)
 		add_ssh(&e, plan->self);
+	if (plan->git_locked)
+		add_git(&e);
 	drop_listed(&e, plan);
 	return e.v;
 }

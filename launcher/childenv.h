@@ -23,6 +23,7 @@
  * @keep: pass everything but what is ours to say: the sandbox is somebody else's, and so is the
  *        choice of variables
  * @capture: whether captured connections work too
+ * @git_locked: the command has a repository whose configuration it cannot write
  * @self: path of our own binary for ssh's ProxyCommand (used where capture is off), or NULL
  */
 struct childenv_plan {
@@ -37,6 +38,7 @@ struct childenv_plan {
 	uint16_t proxy_port;
 	bool keep;
 	bool capture;
+	bool git_locked;
 	const char *self;
 };
 

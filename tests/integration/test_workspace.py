@@ -124,6 +124,20 @@ class Workspace(WorldCase):
                         "git rev-parse --abbrev-ref alias && git remote")
         self.assertEqual(out, "m\ns\no\n%s\nr\n" % self.host("git branch --show-current").strip())
 
+    def test_a_first_checkout_of_a_remote_branch_is_a_whole_one(self):
+        """It would set the branch's upstream in the locked configuration, and stop half way."""
+        self.repository()
+        self.host("git remote add r ../$(basename $PWD).git; git checkout -q -b topic; echo t > t; "
+                  "git add t; " + GIT + "commit -qm topic; git push -q r topic; git checkout -q -; "
+                  "git branch -qD topic; git fetch -q r")
+        done = self.sbx("git checkout -q topic; git branch --show-current", "--env", "GIT_CONFIG_COUNT=0")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("could not lock config file", done.stderr)
+        self.host("git checkout -qf HEAD; git branch -qD topic 2>/dev/null || :; rm -f t")
+        self.assertEqual(self.works("git checkout -q topic; git branch --show-current; cat t"),
+                         "topic\nt\n")
+        self.assertEqual(self.host("git status -s"), "")
+
     # ---- copies and archives
 
     def copies(self, name, command, read="cat /tmp/x/a /tmp/x/d/b"):

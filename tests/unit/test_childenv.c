@@ -328,6 +328,27 @@ static void test_build_passes_what_a_build_obeys(void **state)
 	childenv_free(env);
 }
 
+static void test_build_keeps_git_from_a_locked_configuration(void **state)
+{
+	static const char *const parent[] = { "PATH=/usr/bin", NULL };
+	struct childenv_plan plan = { .parent = (char *const *)(uintptr_t)parent,
+				      .git_locked = true };
+	static const char *const own[] = { "GIT_CONFIG_COUNT=0" };
+	struct error err;
+	char **env = childenv_build(&plan, &err);
+
+	(void)state;
+	assert_string_equal(get(env, "GIT_CONFIG_COUNT"), "1");
+	assert_string_equal(get(env, "GIT_CONFIG_KEY_0"), "branch.autoSetupMerge");
+	childenv_free(env);
+	plan.wanted = own;
+	plan.nwanted = 1;
+	env = childenv_build(&plan, &err);
+	assert_string_equal(get(env, "GIT_CONFIG_COUNT"), "0");
+	assert_null(get(env, "GIT_CONFIG_KEY_0"));
+	childenv_free(env);
+}
+
 static void test_left_out_names_what_does_not_pass(void **state)
 {
 	static const char *const parent[] = {
@@ -507,6 +528,7 @@ int main(void)
 		cmocka_unit_test(test_build_overwrites_the_callers_proxy_variables),
 		cmocka_unit_test(test_build_passes_the_allowed_names_once),
 		cmocka_unit_test(test_build_passes_what_a_build_obeys),
+		cmocka_unit_test(test_build_keeps_git_from_a_locked_configuration),
 		cmocka_unit_test(test_left_out_names_what_does_not_pass),
 		cmocka_unit_test(test_build_keeps_loaders_and_secrets_out),
 		cmocka_unit_test(test_build_keeps_them_out_by_pattern_too),
