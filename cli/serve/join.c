@@ -366,6 +366,21 @@ static int hear_signals(int fd, pid_t command)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* Whose options a hint names: --only may be our own, which bounds this session. */
+static const char *whose_options(const struct join *j, const char *text)
+{
+	const char *hint = strstr(text, "allow with: ");
+
+	if (!hint)
+		return "";
+	for (size_t i = 0; i < j->options.rules.n; i++)
+		if (j->options.rules.v[i].id == OPT_ONLY && strstr(hint, "--only "))
+			return strstr(hint, "--allow ")
+				       ? " (--allow of sbx-net serve, --only of this bridge)"
+				       : " (of this bridge)";
+	return " (of sbx-net serve)";
+}
+
 /* A line from the server: what was refused. */
 static void hear_line(const struct join *j, const char *line, size_t n)
 {
@@ -375,7 +390,7 @@ static void hear_line(const struct join *j, const char *line, size_t n)
 	if (j->options.quiet || !attach_refused_parse(line, n, text))
 		return;
 	said = xasprintf("sbx-net: %s%s\n", log_escape(shown, sizeof(shown), text, strlen(text)),
-			 strstr(text, "allow with: ") ? " (of sbx-net serve)" : "");
+			 whose_options(j, text));
 	log_raw(said, strlen(said));
 }
 

@@ -74,6 +74,17 @@ class Recipes(ServeCase):
                 done = self.curl(*args, "http://good.example/", sandbox=sandbox)
                 self.assertNotIn("refused good.example ", done.stderr)
 
+    def test_a_hint_says_whose_option_it_names(self):
+        with self.serve(ALLOW):
+            for host, whose in (("good.example", "--only good.example:80 (of this bridge)"),
+                                ("evil.example", "--allow evil.example:80 --only evil.example:80 "
+                                 "(--allow of sbx-net serve, --only of this bridge)")):
+                done = self.curl("http://%s/" % host, sandbox=BWRAP, options=["--only", "x.example"])
+                self.assertIn("allow with: " + whose, done.stderr)
+            done = self.curl("http://good.example/", sandbox=BWRAP,
+                             options=["--only", "x.example", "--only", "good.example:80"])
+            self.assertEqual(done.stdout, "hello from net good.example\n", done.stderr)
+
     def test_no_way_around_the_proxy(self):
         with self.serve(ALLOW):
             for options, sandbox in (([], BWRAP), (["--no-capture"], UNSHARE)):
