@@ -306,8 +306,11 @@ static int open_sink(struct audit *a, const char *where, struct error *err)
 	return audit_journal_open(where[n] ? where + n + 1 : AUDIT_JOURNAL_SOCKET, err);
 }
 
-/* Goes on behind the last line of the file, which must be whole. */
-static int resume(struct audit *a, int fd, off_t size, const char *where, struct error *err)
+/*
+ * The last line of a file that has one, into @c where it is of a chain and whole.
+ * Return: 1 if it is, 0 if not, -1 with errno.
+ */
+static int read_chain(struct audit_chain *c, int fd, off_t size)
 {
 	char tail[AUDIT_LINE_MAX + 1];
 	off_t from = size > (off_t)sizeof(tail) ? size - (off_t)sizeof(tail) : 0;
@@ -315,13 +318,41 @@ static int resume(struct audit *a, int fd, off_t size, const char *where, struct
 	const char *line;
 
 	if (n <= 0)
-		return error_set(err, errno, "cannot read the audit log '%s'", where);
+		return n == 0 ? 0 : -1;
 	line = n > 1 && tail[n - 1] == '\n' ? memrchr(tail, '\n', (size_t)n - 1) : NULL;
 	line = line ? line + 1 : tail;
-	if (tail[n - 1] != '\n' ||
-	    !audit_chain_resume(&a->chain, line, (size_t)(tail + n - 1 - line)))
-		return error_set(err, 0, "'%s' does not end in a line of a chain", where);
+	return tail[n - 1] == '\n' && audit_chain_resume(c, line, (size_t)(tail + n - 1 - line));
+}
+
+/* Goes on behind the last line of the file, which must be whole. */
+static int resume(struct audit *a, int fd, off_t size, const char *where, struct error *err)
+{
+	int rc = read_chain(&a->chain, fd, size);
+
+	if (rc < 0)
+		return error_set(err, errno, "cannot read the audit log '%s'", where);
+	if (rc == 0)
+		return error_set(err, 0,
+				 "'%s' does not end in a line of a chain ('sbx-net audit verify' "
+				 "says more); name another file, or move this one away",
+				 where);
 	return 0;
+}
+
+/* A line without a seal would break a chain that is there. Who may not read the file, cannot tell. */
+static int refuse_chain(const struct audit *a, const char *where, struct error *err)
+{
+	struct audit_chain chain;
+	struct stat st;
+	CLEANUP_CLOSE int fd = -1;
+
+	if (!a->regular || strncmp(where, "fd:", 3) == 0)
+		return 0;
+	fd = guard_open(where, O_RDONLY | O_NOCTTY, 0);
+	audit_chain_init(&chain);
+	if (fd < 0 || fstat(fd, &st) < 0 || read_chain(&chain, fd, st.st_size) <= 0)
+		return 0;
+	return error_set(err, 0, "'%s' is a chain: add --audit-chain, or name another file", where);
 }
 
 /* A file's chain has one writer at a time. */
@@ -351,7 +382,7 @@ struct audit *audit_open(struct event_base *base, const char *where, bool chaine
 	(void)event_assign(&a->flush, base, -1, 0, flush_cb, a);
 	a->fd = open_sink(a, where, err);
 	a->regular = a->fd >= 0 && fstat(a->fd, &st) == 0 && S_ISREG(st.st_mode);
-	if (a->fd < 0 || (chained && start_chain(a, where, err) < 0)) {
+	if (a->fd < 0 || (chained ? start_chain(a, where, err) : refuse_chain(a, where, err)) < 0) {
 		audit_close(a);
 		return NULL;
 	}

@@ -232,6 +232,20 @@ RES_OPTIONS=use-vc getent hosts evil.test; true"""])
         self.assertEqual(done.returncode, 125)
         self.assertIn("does not end in a line of a chain", done.stderr)
 
+    def test_a_chain_takes_no_line_without_a_seal(self):
+        log = os.path.join(self.w.home, "sealed.jsonl")
+        run = lambda *options: self.w.sbx_run(["--audit", log, *options], ["true"])
+        self.assertEqual(run("--audit-chain").returncode, 0)
+        with open(log, encoding="utf-8") as f:
+            before = f.read()
+        done = run()
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("is a chain: add --audit-chain", done.stderr)
+        with open(log, encoding="utf-8") as f:
+            self.assertEqual(f.read(), before)
+        self.assertEqual(run("--audit-chain").returncode, 0)
+        self.assertEqual(self.w.run([self.w.sbx, "audit", "verify", log]).returncode, 0)
+
     def test_a_log_without_a_chain_is_told_from_a_broken_one(self):
         path = self.w.write("plain.log", '{"event":"start"}\n')
         done = self.verify(path)
