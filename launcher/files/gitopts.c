@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 
+#define DIGITS	 "0123456789"
 #define BLANKS	 " \t\r\n\v\f"
 #define WORD_MAX 1024
 
@@ -82,7 +83,7 @@ static bool is_merge_option(const char *word)
 static bool is_apply_option(const char *word)
 {
 	if (word[0] == '-' && (word[1] == 'C' || word[1] == 'p'))
-		return word[2 + strspn(word + 2, "0123456789")] == '\0';
+		return word[2 + strspn(word + 2, DIGITS)] == '\0';
 	return strncmp(word, "--", 2) == 0 &&
 	       is_in(apply_options, ARRAY_SIZE(apply_options), word + 2);
 }
@@ -137,4 +138,22 @@ bool gitopts_is_quoted(const char *text, size_t n)
 			return false;
 	}
 	return !quoted;
+}
+
+static bool is_made_of(const char *text, size_t n, const char *chars)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!text[i] || !strchr(chars, text[i]))
+			return false;
+	return true;
+}
+
+bool gitopts_is_number(const char *text, size_t n)
+{
+	return is_made_of(text, n, DIGITS BLANKS);
+}
+
+bool gitopts_are_objects(const char *text, size_t n)
+{
+	return is_made_of(text, n, DIGITS "abcdef" BLANKS);
 }

@@ -21,4 +21,10 @@ bool gitopts_applies(const char *text, size_t n);
 /** gitopts_is_quoted() - whether it holds nothing but words that a shell takes as they are. */
 bool gitopts_is_quoted(const char *text, size_t n);
 
+/** gitopts_is_number() - whether it holds nothing but digits and blanks. */
+bool gitopts_is_number(const char *text, size_t n);
+
+/** gitopts_are_objects() - whether it holds nothing but names of objects, in hexadecimal, and blanks. */
+bool gitopts_are_objects(const char *text, size_t n);
+
 #endif

@@ -7,6 +7,10 @@
  *  - strategy in rebase-merge and rebase-apply, and "strategy" in sequencer/opts: git runs
  *    "git-merge-STRATEGY". strategy_opts, "strategy-option" and rebase-apply/apply-opt are options for
  *    that and for git apply. BISECT_NAMES: words for a shell. What is no harm is in gitopts.c.
+ *  - msgnum, end, next and last there: how far it is. git's own prompt (git-prompt.sh, by PROMPT_COMMAND)
+ *    puts what they say into PS1, where bash runs what stands in "$(...)"; zsh's (vcs_info) reckons with
+ *    them, and hands git log the words of rewritten, original-commit and orig-head, which may be options
+ *    (--output=FILE). So these are numbers, and names of objects.
  *  - MERGE_RR: the files whose conflicts are being resolved. With the next commit git copies each, and
  *    each link's target, to rr-cache, where the next run may read it, be it a key at an absolute path.
  *    So each must be a plain file of the working tree, or missing. Of a linked worktree or a submodule it
@@ -59,6 +63,7 @@
 #define KEEPS  "the next run would take it for a line of yours:"
 #define PASSES "git would pass options to a program of its own:"
 #define QUOTES "git would have a shell run:"
+#define SHOWS  "a shell's prompt would obey:"
 #define COPIES "git would copy a file from elsewhere into rr-cache:"
 #define STASH  "the next 'git commit' would write what is in this stash into the working tree:"
 #define LOOKS  "git would look into this repository, and obey its configuration:"
@@ -272,6 +277,27 @@ static void visit_text(struct gitstate *g, const struct gitstate_visit *v, int d
 		deal(v, dir, name, at, what, text);
 }
 
+/* What prompts read of it. */
+static void visit_progress(struct gitstate *g, const struct gitstate_visit *v, int dir,
+			   const char *above)
+{
+	static const struct {
+		const char *name;
+		bool (*is)(const char *text, size_t n);
+	} files[] = {
+		{ "msgnum", gitopts_is_number },      { "end", gitopts_is_number },
+		{ "next", gitopts_is_number },	      { "last", gitopts_is_number },
+		{ "rewritten", gitopts_are_objects }, { "original-commit", gitopts_are_objects },
+		{ "orig-head", gitopts_are_objects },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		CLEANUP_FREE char *at = xasprintf("%s/%s", above, files[i].name);
+
+		visit_text(g, v, dir, files[i].name, at, SHOWS, files[i].is);
+	}
+}
+
 /* rebase-merge, rebase-apply, which have many names in common. */
 static void visit_rebase(struct gitstate *g, const struct gitstate_visit *v, int dir,
 			 const char *at)
@@ -284,6 +310,7 @@ static void visit_rebase(struct gitstate *g, const struct gitstate_visit *v, int
 	visit_strategy(g, v, dir, at);
 	visit_text(g, v, dir, "strategy_opts", merge, PASSES, gitopts_merges);
 	visit_text(g, v, dir, "apply-opt", apply, PASSES, gitopts_applies);
+	visit_progress(g, v, dir, at);
 	if (v->task == GITSTATE_SWEEP) {
 		sweep_lines(g, v, dir, TODO, todo, RUNS);
 		sweep_lines(g, v, dir, "done", done, KEEPS);

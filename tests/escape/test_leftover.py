@@ -225,6 +225,44 @@ class Leftover(World):
                 self.host(uid, GIT + "am --continue", check=False)
                 self.assertEqual(self.harm(), bare)
 
+    def test_a_prompt_runs_nothing_of_the_commands(self):
+        """git's prompt puts what these files say into PS1, which bash expands."""
+        where = subprocess.run(["git", "--exec-path"], capture_output=True, text=True, check=True)
+        script = where.stdout.strip() + "/git-sh-prompt"
+        if not os.path.exists(script):
+            self.skipTest("git's prompt is elsewhere")
+        shown = "bash -c '. %s; __git_ps1 x y; printf %%s \"${PS1@P}\"'" % script
+        for uid in users():
+            for name, other in (("rebase-merge/msgnum", "rebase-merge/end"),
+                                ("rebase-merge/end", "rebase-merge/msgnum"),
+                                ("rebase-apply/next", "rebase-apply/last"),
+                                ("rebase-apply/last", "rebase-apply/next")):
+                for bare in (True, False):
+                    with self.subTest(uid=uid, name=name, bare=bare):
+                        self.repository(uid)
+                        done = self.command(
+                            uid, "cd .git; mkdir %s; echo 1 > %s; echo \"\\$(touch $D/mark)\" > %s" % (
+                                os.path.dirname(name), other, name), bare)
+                        self.assertEqual("prompt would obey" in done.stderr, not bare, done.stderr)
+                        self.assertIn("REBASE", self.host(uid, shown).stdout)
+                        self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
+
+    def test_a_prompt_of_zsh_writes_nothing_of_the_commands(self):
+        """vcs_info hands git log the words of a file, which may be options."""
+        if not shutil.which("zsh"):
+            self.skipTest("no zsh")
+        script = "mkdir .git/rebase-apply; cd .git/rebase-apply; echo 1 > next; echo --output=$V > rewritten"
+        for uid in users():
+            for bare in (True, False):
+                with self.subTest(uid=uid, bare=bare):
+                    self.repository(uid)
+                    done = self.command(uid, script, bare)
+                    self.assertEqual("prompt would obey" in done.stderr, not bare, done.stderr)
+                    shown = self.host(uid, "zsh -f -c 'autoload -Uz vcs_info; vcs_info; "
+                                      "print -r -- \"$vcs_info_msg_0_\"'")
+                    self.assertIn("am/rebase", shown.stdout)
+                    self.assertEqual(self.harm(), bare)
+
     def test_two_runs_do_not_make_a_line_the_users(self):
         for uid in users():
             for bare in (True, False):

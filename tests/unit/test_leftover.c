@@ -415,6 +415,28 @@ static void test_options_for_programs_go(void **state)
 	assert_false(exists(".git/rebase-apply/apply-opt"));
 }
 
+/* The prompts of git and of zsh have a shell, or git log, obey it. */
+static void test_the_progress_of_a_rebase_is_numbers(void **state)
+{
+	(void)state;
+	shell("mkdir .git/rebase-merge .git/rebase-apply");
+	run(LEFTOVER_GIT,
+	    "cd .git/rebase-merge; echo '$(touch x)' > msgnum; printf '3\\0`x`\\n' > end; "
+	    "cd ../rebase-apply; echo 'x[1]' > next; echo 1a > last; "
+	    "printf 'ab cd\\n--output=x cd\\n' > rewritten; echo -- > original-commit; "
+	    "echo ../ab > orig-head");
+	assert_int_equal(lines, 7);
+	shell("! ls .git/rebase-merge/* .git/rebase-apply/*");
+	shell("echo '$x' > .git/rebase-apply/last");
+	run(LEFTOVER_GIT, "cd .git/rebase-merge; echo 1 > msgnum; echo 12 > end; "
+			  "cd ../rebase-apply; printf 1 > next; printf 'ab cd\\n' > rewritten; "
+			  "echo 0123456789abcdef > original-commit; echo ab > orig-head");
+	assert_string_equal(said, "");
+	shell("test $(ls .git/rebase-merge/* .git/rebase-apply/* | wc -l) = 7");
+	run(LEFTOVER_GIT, "echo '$y' > .git/rebase-apply/last");
+	assert_int_equal(lines, 1);
+}
+
 static void test_lines_are_not_made_known_by_a_run(void **state)
 {
 	(void)state;
@@ -684,6 +706,7 @@ int main(void)
 		cmocka_unit_test_setup(test_state_that_is_too_large_goes, make_git),
 		cmocka_unit_test_setup(test_a_strategy_is_one_of_gits, make_git),
 		cmocka_unit_test_setup(test_options_for_programs_go, make_git),
+		cmocka_unit_test_setup(test_the_progress_of_a_rebase_is_numbers, make_git),
 		cmocka_unit_test_setup(test_lines_are_not_made_known_by_a_run, make_git),
 		cmocka_unit_test_setup(test_many_lines_are_looked_up_at_once, make_git),
 		cmocka_unit_test_setup(test_resolutions_are_of_plain_files, make_git),
