@@ -11,6 +11,8 @@
  *    puts what they say into PS1, where bash runs what stands in "$(...)"; zsh's (vcs_info) reckons with
  *    them, and hands git log the words of rewritten, original-commit and orig-head, which may be options
  *    (--output=FILE). So these are numbers, and names of objects.
+ *  - worktrees/NAME/commondir, config.worktree: which configuration git obeys there, also where somebody
+ *    in the main working tree removes that one. Those of the start are locked (protect.c).
  *  - MERGE_RR: the files whose conflicts are being resolved. With the next commit git copies each, and
  *    each link's target, to rr-cache, where the next run may read it, be it a key at an absolute path.
  *    So each must be a plain file of the working tree, or missing. Of a linked worktree or a submodule it
@@ -63,6 +65,8 @@
 #define KEEPS  "the next run would take it for a line of yours:"
 #define PASSES "git would pass options to a program of its own:"
 #define QUOTES "git would have a shell run:"
+#define OBEYS  "'git worktree remove' would obey this configuration:"
+#define LEADS  "'git worktree remove' would obey the configuration to which this leads:"
 #define SHOWS  "a shell's prompt would obey:"
 #define COPIES "git would copy a file from elsewhere into rr-cache:"
 #define STASH  "the next 'git commit' would write what is in this stash into the working tree:"
@@ -485,6 +489,56 @@ void gitstate_dir(struct gitstate *g, const struct gitstate_visit *v, int dir, c
 		visit_rebase(g, v, dir, at);
 	else if (strcasecmp(name, "sequencer") == 0)
 		visit_sequencer(g, v, dir, at);
+}
+
+/* "../..", which git writes. */
+static bool is_up(const char *text, size_t n)
+{
+	while (n > 0 && text[n - 1] == '\n')
+		n--;
+	return n == 5 && memcmp(text, "../..", n) == 0;
+}
+
+static void take_other(void *arg, const char *section, const char *key, const char *value)
+{
+	bool *other = arg;
+
+	(void)value;
+	if (strcasecmp(section, "core") == 0)
+		*other |= strcasecmp(key, "sparseCheckout") != 0 &&
+			  strcasecmp(key, "sparseCheckoutCone") != 0;
+	else
+		*other |= strcasecmp(section, "index") != 0 || strcasecmp(key, "sparse") != 0;
+}
+
+/* What git worktree add writes itself, after git sparse-checkout. */
+static bool is_sparse_config(const char *text, size_t n)
+{
+	CLEANUP_FREE char *copy = xstrndup(text, n);
+	bool other = strlen(copy) != n;
+
+	gitconfig_parse(copy, strlen(copy), take_other, &other);
+	return !other;
+}
+
+/*
+ * In the main working tree, git worktree remove runs git status for another, by the configuration that
+ * this directory leads to, or its own. Without a HEAD it is no git directory.
+ */
+void gitstate_linked(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *at)
+{
+	CLEANUP_FREE char *common = xasprintf("%s/commondir", at);
+	CLEANUP_FREE char *config = xasprintf("%s/config.worktree", at);
+	size_t n = 0;
+	CLEANUP_FREE char *text = read_state(g, v, dir, "commondir", common, &n);
+	const char *shown = text ? text : "";
+
+	visit_text(g, v, dir, "config.worktree", config, OBEYS, is_sparse_config);
+	if (!text && v->task != GITSTATE_SWEEP && faccessat(dir, "commondir", F_OK, 0) == 0)
+		return; /* another run's */
+	if (faccessat(dir, "HEAD", F_OK, AT_SYMLINK_NOFOLLOW) == 0 && !(text && is_up(text, n)) &&
+	    !is_users(g, v, GITSEEN_FILE, common, shown, n))
+		deal(v, dir, "HEAD", common, LEADS, shown);
 }
 
 bool gitstate_is_file(const char *name)

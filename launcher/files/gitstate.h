@@ -53,6 +53,13 @@ struct gitstate_visit {
 void gitstate_dir(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
 		  const char *at);
 
+/**
+ * gitstate_linked() - the git directory of a linked worktree
+ * @dir: the directory, open
+ * @at: its path within the git directory
+ */
+void gitstate_linked(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *at);
+
 /** gitstate_is_file() - whether gitstate_file() is to be called for a file of this name. */
 bool gitstate_is_file(const char *name);
 

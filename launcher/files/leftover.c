@@ -354,6 +354,8 @@ static void visit_subdir(struct visit *v, int dir, const char *name, const char 
 		place = PLACE_OTHER;
 	if (!is_locked(v, above, fd, name, at) || !v->sweep) {
 		gitstate_dir(&v->l->state, &v->state, fd, name, at);
+		if (place == PLACE_LINKED)
+			gitstate_linked(&v->l->state, &v->state, fd, at);
 		visit_dir(v, take_fd(&fd), at, place, depth + 1);
 	}
 	put_back(locked, &was);

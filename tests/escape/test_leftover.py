@@ -263,6 +263,25 @@ class Leftover(World):
                     self.assertIn("am/rebase", shown.stdout)
                     self.assertEqual(self.harm(), bare)
 
+    def test_removing_a_worktree_runs_nothing_of_the_commands(self):
+        """git worktree remove, in the main working tree, has git status look at the other one."""
+        add = "git worktree add -q wt other"
+        evil = ("; mkdir evil; cp -r .git/objects .git/refs .git/HEAD evil; printf '[core]\\n"
+                "repositoryformatversion = 0\\nfsmonitor = touch %s/mark; false\\n' $D > evil/config; "
+                "echo $PWD/evil > .git/worktrees/wt/commondir")
+        for uid in users():
+            for bare in (True, False):
+                with self.subTest(uid=uid, bare=bare):
+                    self.repository(uid)
+                    done = self.command(uid, add + evil, bare)
+                    self.assertEqual("'git worktree remove' would obey" in done.stderr, not bare, done.stderr)
+                    self.host(uid, "git worktree remove wt", check=False)
+                    self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
+            # the twin: what git makes stays
+            self.repository(uid)
+            self.assertEqual(self.command(uid, add).stderr, "")
+            self.host(uid, "git worktree remove wt")
+
     def test_two_runs_do_not_make_a_line_the_users(self):
         for uid in users():
             for bare in (True, False):

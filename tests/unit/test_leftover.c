@@ -437,6 +437,27 @@ static void test_the_progress_of_a_rebase_is_numbers(void **state)
 	assert_int_equal(lines, 1);
 }
 
+static void test_a_linked_worktree_leads_to_its_own_repository(void **state)
+{
+	(void)state;
+	shell("mkdir -p .git/worktrees/old; cd .git/worktrees/old; echo x > HEAD; echo /x > "
+	      "commondir");
+	run(LEFTOVER_GIT,
+	    "cd .git/worktrees; mkdir a b c d e; echo x | tee a/HEAD b/HEAD c/HEAD d/HEAD; "
+	    "echo ../../.. > a/commondir; ln -s x c/commondir; echo ../.. > d/commondir; "
+	    "printf '[core]\\nsparseCheckout = 1\\nfsmonitor = x\\n' > d/config.worktree");
+	assert_false(exists(".git/worktrees/a/HEAD") || exists(".git/worktrees/b/HEAD") ||
+		     exists(".git/worktrees/c/HEAD") || exists(".git/worktrees/d/config.worktree"));
+	assert_true(exists(".git/worktrees/d/HEAD") && exists(".git/worktrees/old/HEAD"));
+	run(LEFTOVER_GIT,
+	    "cd .git/worktrees; mkdir f; echo x > f/HEAD; echo ../.. > f/commondir; "
+	    "printf '[core]\\n\\tsparseCheckout = true\\n\\tsparseCheckoutCone = true\\n"
+	    "[index]\\nsparse = true\\n' > f/config.worktree");
+	assert_string_equal(said, "");
+	run(LEFTOVER_GIT, "echo /y > .git/worktrees/old/commondir");
+	assert_false(exists(".git/worktrees/old/HEAD"));
+}
+
 static void test_lines_are_not_made_known_by_a_run(void **state)
 {
 	(void)state;
@@ -707,6 +728,8 @@ int main(void)
 		cmocka_unit_test_setup(test_a_strategy_is_one_of_gits, make_git),
 		cmocka_unit_test_setup(test_options_for_programs_go, make_git),
 		cmocka_unit_test_setup(test_the_progress_of_a_rebase_is_numbers, make_git),
+		cmocka_unit_test_setup(test_a_linked_worktree_leads_to_its_own_repository,
+				       make_git),
 		cmocka_unit_test_setup(test_lines_are_not_made_known_by_a_run, make_git),
 		cmocka_unit_test_setup(test_many_lines_are_looked_up_at_once, make_git),
 		cmocka_unit_test_setup(test_resolutions_are_of_plain_files, make_git),
