@@ -22,7 +22,8 @@ void lockseen_note(struct lockseen *s, char *const *names, size_t n);
 
 /**
  * lockseen_compare() - look again
- * @tell: a line for the user, without a line feed, for each name that is there and is another one
+ * @tell: a line for the user, without a line feed, for each name that is there and is another one, and
+ *        one for those that cannot be looked at
  *
  * To be called when the command has ended, and before placeholders are removed.
  */

@@ -592,6 +592,23 @@ class Workspace(WorldCase):
                 for x in proc.stderr.read().decode().splitlines() if "is not what it was" in x]
         self.assertEqual(sorted(told), [".envrc", ".vscode", "config"])
 
+    def test_a_taken_permission_hides_no_lock_that_was_taken_away(self):
+        for end, told in (("true", "is not what it was"), ("chmod 000 .", "cannot be looked at")):
+            with self.subTest(end):
+                self.host("echo export A=1 > .envrc; rm -f go")
+                proc = self.w.popen(self.w.sbx_argv(["-C", self.dir], ["sh", "-c", "echo up; until test -e "
+                                    "go; do sleep 0.05; done; echo evil > .envrc && " + end]),
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                self.addCleanup(proc.stdout.close)
+                self.addCleanup(proc.stderr.close)
+                self.assertEqual(proc.stdout.readline(), b"up\n")
+                self.host("echo b > new; mv new .envrc; touch go")
+                self.assertEqual(proc.wait(), 0)
+                os.chmod(self.dir, 0o755)
+                with open(self.dir + "/.envrc") as f:
+                    self.assertEqual(f.read(), "evil\n")
+                self.assertIn(told, proc.stderr.read().decode())
+
     def test_two_at_once(self):
         self.host("echo a > a")
         first, second = self.start(), self.start()
