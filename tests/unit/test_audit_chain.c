@@ -101,6 +101,29 @@ static void test_short_and_foreign_lines_break(void **state)
 	}
 }
 
+/* Somebody has changed the log, and any byte may be in it. */
+static void test_a_nul_in_a_line_breaks(void **state)
+{
+	enum { LONG = 1 << 24 }; /* to write so far behind a short copy is to crash */
+	char *line = calloc(1, LONG);
+	struct audit_chain c, whole;
+	size_t n;
+
+	(void)state;
+	assert_non_null(line);
+	memset(line, 'y', LONG / 2);
+	memcpy(line, "{\"n\":\"", 6);
+	memcpy(line + LONG / 2, "}\n", 2);
+	audit_chain_init(&c);
+	n = audit_chain_seal(&c, line, LONG / 2 + 2) - 1;
+	audit_chain_init(&whole);
+	assert_true(audit_chain_check(&whole, line, n));
+	line[8] = '\0';
+	audit_chain_init(&whole);
+	assert_false(audit_chain_check(&whole, line, n));
+	free(line);
+}
+
 static void test_resume_goes_on_behind_a_line(void **state)
 {
 	struct audit_chain c;
@@ -121,6 +144,7 @@ int main(void)
 		cmocka_unit_test(test_any_changed_byte_breaks),
 		cmocka_unit_test(test_a_missing_or_moved_line_breaks),
 		cmocka_unit_test(test_short_and_foreign_lines_break),
+		cmocka_unit_test(test_a_nul_in_a_line_breaks),
 		cmocka_unit_test(test_resume_goes_on_behind_a_line),
 	};
 
