@@ -29,33 +29,38 @@ int64_t memory_now(void)
 	return ts.tv_sec;
 }
 
-/* The text of the file, "" if there is none; NULL with @err. */
-static char *read_all(int dir, struct error *err)
+/* The text of the file, "" if there is none, and its length; NULL with @err. */
+static char *read_all(int dir, size_t *len, struct error *err)
 {
 	struct error failed;
-	size_t len;
-	char *text = statedir_read(dir, MEMORY_FILE, MEMORY_FILE_MAX, &len, &failed);
+	char *text = statedir_read(dir, MEMORY_FILE, MEMORY_FILE_MAX, len, &failed);
 
-	if (!text && failed.code == ENOENT)
+	if (!text && failed.code == ENOENT) {
+		*len = 0;
 		return xstrdup("");
+	}
 	if (!text)
 		*err = failed;
 	return text;
 }
 
 /*
- * Copies the lines of @text for which @drop says no to @out, if there is one. A line that is no
- * answer stays. Return: how many were dropped.
+ * Copies the lines of @text for which @drop says no to @out, if there is one; *outlen is then their
+ * length. A line that is no answer stays, with whatever is in it: a file that was not written whole
+ * may have NUL bytes. Return: how many were dropped.
  */
-static long filter(const char *text, memory_visit *drop, void *arg, char *out)
+static long filter(const char *text, size_t len, memory_visit *drop, void *arg, char *out,
+		   size_t *outlen)
 {
+	const char *stop = text + len;
 	struct grant *g = xcalloc(1, sizeof(*g));
 	unsigned number = 0;
 	long dropped = 0;
+	char *put = out;
 
-	while (*text) {
-		size_t n = strcspn(text, "\n");
-		bool ends = text[n] == '\n';
+	while (text < stop) {
+		const char *end = memchr(text, '\n', (size_t)(stop - text));
+		size_t n = (size_t)((end ? end : stop) - text);
 		struct error err;
 		bool bad = grant_parse(text, n, g, &err) < 0;
 
@@ -65,15 +70,15 @@ static long filter(const char *text, memory_visit *drop, void *arg, char *out)
 				 err.msg);
 		if (!bad && drop(arg, g)) {
 			dropped++;
-		} else if (out && n) {
-			memcpy(out, text, n);
-			out[n] = '\n';
-			out += n + 1;
+		} else if (put && n) {
+			memcpy(put, text, n);
+			put[n] = '\n';
+			put += n + 1;
 		}
-		text += n + ends;
+		text += n + (end != NULL);
 	}
-	if (out)
-		*out = '\0';
+	if (put)
+		*outlen = (size_t)(put - out);
 	free(g);
 	return dropped;
 }
@@ -123,13 +128,14 @@ static int read_each(memory_visit *visit, void *arg, struct error *err)
 	struct error missing;
 	CLEANUP_CLOSE int dir = statedir_open(false, &missing);
 	CLEANUP_FREE char *text = NULL;
+	size_t len;
 
 	if (dir < 0)
 		return no_directory(&missing, err);
-	text = read_all(dir, err);
+	text = read_all(dir, &len, err);
 	if (!text)
 		return -1;
-	(void)filter(text, visit, arg, NULL);
+	(void)filter(text, len, visit, arg, NULL, NULL);
 	return 0;
 }
 
@@ -149,18 +155,20 @@ static long replace(memory_visit *drop, void *arg, const char *line, struct erro
 {
 	CLEANUP_CLOSE int dir = statedir_open(true, err);
 	CLEANUP_CLOSE int lock = dir < 0 ? -1 : statedir_lock(dir, err);
-	CLEANUP_FREE char *text = lock < 0 ? NULL : read_all(dir, err);
+	size_t len, n, more = strlen(line);
+	CLEANUP_FREE char *text = lock < 0 ? NULL : read_all(dir, &len, err);
 	CLEANUP_FREE char *next = NULL;
 	long dropped;
 
 	if (!text)
 		return -1;
-	next = xcalloc(1, strlen(text) + strlen(line) + 2);
-	dropped = filter(text, drop, arg, next);
-	(void)strcat(next, line);
-	if (strcmp(next, text) == 0)
+	next = xmalloc(len + 1 + more);
+	dropped = filter(text, len, drop, arg, next, &n);
+	memcpy(next + n, line, more);
+	n += more;
+	if (n == len && memcmp(next, text, n) == 0)
 		return dropped;
-	if (statedir_replace(dir, MEMORY_FILE, next, strlen(next), 0600, err) < 0)
+	if (statedir_replace(dir, MEMORY_FILE, next, n, 0600, err) < 0)
 		return -1;
 	return dropped;
 }

@@ -91,6 +91,27 @@ static void test_project_and_forever(void **state)
 	assert_int_equal(st.st_mode & 0777, 0600);
 }
 
+/* As after a power failure on some file systems: the answers behind it hold, and none is lost. */
+static void test_what_stands_behind_a_nul_holds(void **state)
+{
+	CLEANUP_FREE char *path = memory_path(&(struct error){ 0 });
+	CLEANUP_CLOSE int fd = -1;
+	char text[4096] = { 0 };
+	ssize_t n;
+
+	(void)state;
+	save("a.example:443", true, "");
+	save("b.example:443", false, "");
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	text[3] = '\n';
+	n = read(fd, text + 4, sizeof(text) - 4);
+	assert_true(n > 0);
+	assert_int_equal(pwrite(fd, text, (size_t)n + 4, 0), n + 4);
+	assert_int_equal(loaded("/a"), 2);
+	save("c.example:443", false, "");
+	assert_int_equal(loaded("/a"), 3);
+}
+
 static bool count(void *arg, const struct grant *g)
 {
 	(void)g;
@@ -215,6 +236,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_nothing_is_no_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_project_and_forever, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_stands_behind_a_nul_holds, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_newer_answer_replaces_and_expired_ones_go,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forgetting, setup, teardown),
