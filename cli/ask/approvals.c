@@ -349,6 +349,14 @@ static void typed(struct approvals *a)
 
 /* ---- the loop */
 
+/* A new card has thrown away what was typed before it; who waited for it would see nothing else. */
+static bool is_typed(void)
+{
+	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0;
+}
+
 /* Until something happens, the next look at the directory, or the time when keys count. */
 static int patience(const struct approvals *a)
 {
@@ -379,7 +387,7 @@ static void turn(struct approvals *a)
 			k++;
 		part(a, k);
 	}
-	if (p[n].revents)
+	if (p[n].revents && is_typed())
 		typed(a);
 	else if (a->nopen)
 		cardview_listen(&a->view, &a->open[0].q);

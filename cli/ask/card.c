@@ -49,7 +49,8 @@ struct card_style card_style(int fd)
 		s.columns = COLUMNS_MIN;
 	if (s.columns > COLUMNS_MAX)
 		s.columns = COLUMNS_MAX;
-	s.colour = term && *term && strcmp(term, "dumb") != 0 && !(plain && *plain);
+	s.cursor = term && *term && strcmp(term, "dumb") != 0;
+	s.colour = s.cursor && !(plain && *plain);
 	return s;
 }
 
@@ -100,7 +101,7 @@ put(struct card *c, enum paint paint, const char *fmt, ...)
 static void line(struct card *c)
 {
 	/* Whatever else stood in this line: a question holds no words but ours. */
-	raw(c, c->style->colour ? "\033[K\r\n" : "\r\n");
+	raw(c, c->style->cursor ? "\033[K\r\n" : "\r\n");
 	c->lines++;
 	c->room = c->style->columns - 1;
 }

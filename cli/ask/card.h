@@ -17,11 +17,12 @@
  * struct card_style - the terminal
  * @columns: its width
  * @rows: its height, or 0; a low one gets no empty lines
- * @colour: it knows colours
+ * @cursor: it obeys control sequences: the cursor moves, and what is there can be erased
+ * @colour: colours are wanted, too
  */
 struct card_style {
 	unsigned columns, rows;
-	bool colour;
+	bool cursor, colour;
 };
 
 #define CARD_NEXT_MAX 3

@@ -226,7 +226,7 @@ static void draw(const struct top *t)
 	const struct topview view = { .columns = size.ws_col,
 				      .lines =
 					      size.ws_row - 1u, /* ours is the last, behind a gap */
-				      .colour = style.colour && !getenv("NO_COLOR"),
+				      .colour = style.colour,
 				      .rates = true };
 	CLEANUP_FREE char *text = NULL;
 	size_t len;

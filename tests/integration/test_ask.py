@@ -198,16 +198,29 @@ class AtTheTerminal(AskCase):
         """A full screen, a region that scrolls, the cursor at home: the card is ours alone."""
         fill = ("i=1; while [ $i -le 30 ]; do printf '\\033[%d;41H%39s' $i 'good.example:443 allow'; "
                 "i=$((i+1)); done; ")
-        for last in ("", "\\033[1;5r"):
-            with self.subTest(last):
+        for before, last, env in (("", "", {}), ("", "\\033[1;5r", {}), ("\\033V", "", {}),
+                                  ("", "", {"NO_COLOR": "1"})):
+            with self.subTest(before=before, last=last, env=env):
                 t = self.terminal(["--ask", "tty"],
-                                  ["sh", "-c", fill + "printf '%s\\033[H'; " % last +
-                                   " ".join(self.curl("-f", URL))])
+                                  ["sh", "-c", "printf '%s'; " % before + fill +
+                                   "printf '%s\\033[H'; " % last +
+                                   " ".join(self.curl("-f", URL))], env=env)
                 card = self.card(t)
                 self.assertIn("good.example:80   by HTTP", "\n".join(card))
                 self.assertNotIn("443", "\n".join(card[1:4] + card[-8:]))
                 self.assertNotIn("good.example:443", "\n".join(card))
                 self.assertIn("443", Screen(t.text).lines()[0])  # the screen was full, and is kept above
+                t.send("do")
+                self.assertEqual(t.wait(), 22)
+
+    def test_the_card_is_in_sight_whatever_the_command_has_begun(self):
+        """A string without an end would swallow the card, and leave one of the command's in sight."""
+        for begun in ("\\033Pz", "\\033_x"):
+            with self.subTest(begun):
+                t = self.terminal(["--ask", "tty"],
+                                  ["sh", "-c", "printf 'other.example:80 a allow %s'; " % begun +
+                                   " ".join(self.curl("-f", URL))])
+                self.assertIn("good.example:80   by HTTP", "\n".join(self.card(t)))
                 t.send("do")
                 self.assertEqual(t.wait(), 22)
 
@@ -1198,6 +1211,24 @@ print(said.count(b"HTTP/1.1 403"), said.count(b"HTTP/1.1 503"), flush=True)
         t.expect("denied good.example:80 once (control:approvals)")
         self.assertEqual(t.wait(), 0)
         self.assertEqual(t.modes(), t.before)
+
+    def test_approvals_waits_for_no_key_that_it_threw_away(self):
+        """One that was typed as the question came: the card goes on by itself."""
+        proc = self.start(command=["sh", "-c", "while ! [ -e go ]; do sleep 0.05; done; " +
+                                   " ".join(self.curl("-f", URL))])
+        self.socket_path()
+        t = self.approvals()
+        t.expect("q ends this")
+        c = self.subscribed()
+        t.proc.send_signal(signal.SIGSTOP)
+        t.send("x")
+        self.go()
+        self.assertEqual(c.event("question")["target"], "good.example:80")
+        t.proc.send_signal(signal.SIGCONT)
+        t.expect(" deny")
+        t.send("do")
+        self.assertEqual(proc.communicate(timeout=20)[0], "")
+        self.assertEqual(t.wait(), 0)
 
     def test_approvals_stops_and_goes_on(self):
         """Ctrl-Z gives the shell its terminal back; a new look needs a new pause."""

@@ -1,7 +1,9 @@
 """What a terminal shows after some output: as much of an xterm as our cards and the tests use."""
 import re
 
-CONTROL = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|\x1b([78])|\x1b\(B")
+CONTROL = re.compile(r"\x1b\[([?0-9;]*)([ -/]*[@-~])|\x1b([78VW<\\])|\x1b\(B")
+# As in tmux and xterm: anything up to its end is no text
+STRING = re.compile(r"\x1b[P_](?:.|\n)*?(?:\x1b\\|\Z)")
 
 
 class Screen:
@@ -11,10 +13,15 @@ class Screen:
         self.row = self.col = 0
         self.top, self.bottom = 0, rows - 1
         self.saved = (0, 0)
+        self.kept = set()  # what SPA protects
+        self.protects = self.keeps = False
         at = 0
         while at < len(text):
             found = CONTROL.match(text, at)
-            if found:
+            string = STRING.match(text, at)
+            if string:
+                at = string.end()
+            elif found:
                 self.control(found)
                 at = found.end()
             else:
@@ -28,6 +35,8 @@ class Screen:
         if self.row == self.bottom:
             del self.cells[self.top]
             self.cells.insert(self.bottom, [" "] * self.cols)
+            self.kept = {(r - (self.top < r <= self.bottom), c) for r, c in self.kept
+                         if r != self.top}
         elif self.row < self.rows - 1:
             self.row += 1
 
@@ -41,10 +50,15 @@ class Screen:
                 self.col = 0
                 self.down()
             self.cells[self.row][self.col] = char
+            self.kept.discard((self.row, self.col))
+            if self.protects:
+                self.kept.add((self.row, self.col))
             self.col += 1
 
     def blank(self, row, start, end):
-        self.cells[row][start:end] = [" "] * (end - start)
+        for col in range(start, end):
+            if not self.keeps or (row, col) not in self.kept:
+                self.cells[row][col] = " "
 
     def control(self, found):
         numbers, what, kept = found.groups()
@@ -54,6 +68,11 @@ class Screen:
             self.saved = (self.row, self.col)
         elif kept == "8":
             self.row, self.col = self.saved
+        elif kept in ("V", "W"):
+            self.protects = kept == "V"
+            self.keeps |= self.protects
+        elif what == '"q':
+            self.protects, self.keeps = first == 1, False
         elif what == "H":
             self.row = min(max(first, 1), self.rows) - 1
             self.col = min(max(values[1] if len(values) > 1 else 1, 1), self.cols) - 1

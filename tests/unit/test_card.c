@@ -67,7 +67,9 @@ static void test_lines_fit(void **state)
 	memset(q.mark, 'm', sizeof(q.mark) - 1);
 	for (unsigned columns = 40; columns <= 120; columns += 20) {
 		for (int colour = 0; colour < 2; colour++) {
-			const struct card_style style = { .columns = columns, .colour = colour };
+			const struct card_style style = { .columns = columns,
+							  .cursor = colour,
+							  .colour = colour };
 			char text[2 * CARD_MAX];
 			unsigned lines = card_format(&q, &style, &none, text), seen = 1, width = 0;
 
