@@ -170,10 +170,12 @@ static void explain_silence(struct launcher *l, struct error *err)
 		*err = report.err;
 }
 
-/* Not at what is denied by path, nor at our own files, which are replaced by ourselves. */
-static int look_at_locks(struct launcher *l)
+/* Not at what is denied by path or granted, nor at our own files, which are replaced by ourselves. */
+static int look_at_locks(struct launcher *l, const struct launcher_plan *plan)
 {
 	lockseen_note(&l->seen, l->protect.paths, l->protect.first_denied);
+	for (size_t i = 0; i < plan->write.n; i++)
+		lockseen_except(&l->seen, plan->write.v[i]);
 	return 0;
 }
 
@@ -183,7 +185,7 @@ static int start(struct launcher *l, const struct launcher_plan *plan,
 	struct ends child = { -1, -1, -1 };
 	const struct placeholder_watch watch = { janitor_tell, janitor_note, &l->janitor };
 	int rc = closefds_fill_stdio(err) || protect_prepare(plan, &watch, &l->protect, err) ||
-		 look_at_locks(l) || proof_open(&l->proof, plan, err) ||
+		 look_at_locks(l, plan) || proof_open(&l->proof, plan, err) ||
 		 open_channels(l, &child, err) || spawn(l, plan, &child, err) ||
 		 janitor_watch(&l->janitor, l->pidfd, err);
 

@@ -16,11 +16,12 @@
 
 /**
  * struct lockseen_one - which file or directory a name led to
+ * @granted: the command may write it
  * @code: why nobody could look, if it is not just missing; the command may have taken a permission
  * @made, @made_ns: when it was born, where the file system tells: numbers are used again at once
  */
 struct lockseen_one {
-	bool there;
+	bool there, granted;
 	int code;
 	uint32_t major, minor, made_ns;
 	uint64_t ino;
@@ -56,6 +57,14 @@ void lockseen_note(struct lockseen *s, char *const *names, size_t n)
 		s->v[i] = look(names[i]);
 }
 
+void lockseen_except(struct lockseen *s, const char *path)
+{
+	const struct lockseen_one one = look(path);
+
+	for (size_t i = 0; i < s->n; i++)
+		s->v[i].granted |= one.there && is_same(&s->v[i], &one);
+}
+
 /* Names that nobody can look at any more; one line, as there is most often one reason. */
 static void tell_unseen(const char *first, size_t n, int code,
 			void (*tell)(void *arg, const char *line), void *arg)
@@ -84,6 +93,8 @@ void lockseen_compare(const struct lockseen *s, void (*tell)(void *arg, const ch
 	for (size_t i = 0; i < s->n; i++) {
 		const struct lockseen_one now = look(s->names[i]);
 
+		if (s->v[i].granted)
+			continue;
 		if (now.code && s->v[i].there && unseen++ == 0) {
 			first = s->names[i];
 			code = now.code;

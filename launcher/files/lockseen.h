@@ -20,6 +20,9 @@ struct lockseen {
 /** lockseen_note() - look at @n canonical paths; the array stays as it is until lockseen_clear(). */
 void lockseen_note(struct lockseen *s, char *const *names, size_t n);
 
+/** lockseen_except() - tell nothing of @path: the user has granted it, and it is not locked. */
+void lockseen_except(struct lockseen *s, const char *path);
+
 /**
  * lockseen_compare() - look again
  * @tell: a line for the user, without a line feed, for each name that is there and is another one, and

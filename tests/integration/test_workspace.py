@@ -609,6 +609,14 @@ class Workspace(WorldCase):
                     self.assertEqual(f.read(), "evil\n")
                 self.assertIn(told, proc.stderr.read().decode())
 
+    def test_what_is_granted_is_not_told_of(self):
+        self.host("echo export A=1 > .envrc; mkdir -p .idea")
+        for grants in (["--write", self.dir + "/.envrc", "--write", self.dir + "/.idea"], []):
+            done = self.w.sbx_run(["-C", self.dir] + grants, ["sh", "-c", "rm -r .envrc .idea && mkdir .envrc .idea"])
+            self.assertEqual(done.returncode == 0, grants != [], done.stderr)
+            self.assertNotIn("is not what it was", done.stderr)
+            self.host("rm -rf .envrc .idea; echo export A=1 > .envrc; mkdir -p .idea")
+
     def test_two_at_once(self):
         self.host("echo a > a")
         first, second = self.start(), self.start()
