@@ -69,9 +69,11 @@ static int open_dir(const char *path, struct error *err)
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0 || fstat(dir, &st) < 0)
 		return error_set(err, errno, "cannot open '%s'", path);
-	if (st.st_uid != geteuid() || (st.st_mode & 077))
+	/* To search it is not enough: the socket is 0600. Another run may hold the place so. */
+	if (st.st_uid != geteuid() || (st.st_mode & 066))
 		return error_set(err, 0,
-				 "'%s' must belong to you, and nobody else may enter it: chmod 700",
+				 "'%s' must belong to you, and nobody else may read or write it: "
+				 "chmod 700",
 				 path);
 	return take_fd(&dir);
 }

@@ -32,7 +32,7 @@
 #define PLACEHOLDER_MODE 0444
 #define PLACEHOLDER_DIR	 0555
 #define PLACEHOLDER_TIME 1000000000 /* 2001-09-09: nobody's own; archives can tell it */
-#define OWN_DIR		 0700
+#define OWN_DIR		 0711	    /* in /etc other users' runs must see that nothing is in it */
 
 /* Whether @name is what we make: as it was made, and therefore nobody's data. */
 bool placeholders_is(int dir, const char *name, const char *content)

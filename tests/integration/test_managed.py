@@ -6,6 +6,7 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
@@ -86,6 +87,21 @@ class ManagedCase(WorldCase):
 
 
 class Lists(ManagedCase):
+    def test_a_run_that_holds_the_place_of_the_file_stops_nobody_elses(self):
+        """Root's, with a grant of /etc: what is made there for it must not look like a file."""
+        os.rmdir(os.path.dirname(self.managed_file))
+        proc = self.w.popen([self.w.sbx, "run", "--ask", "never", "--write", "/etc", "--", "sh", "-c",
+                             "echo up; ! echo x > /etc/sbx-net/settings.json && cat"], uid=0,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(os.makedirs, os.path.dirname(self.managed_file), exist_ok=True)
+        with proc.stdin, proc.stdout:
+            self.assertEqual(proc.stdout.readline(), b"up\n")
+            self.assertTrue(os.path.isdir(os.path.dirname(self.managed_file)))
+            done = self.sbx([], ["echo", "fine"])
+            self.assertEqual((done.stdout, done.returncode), ("fine\n", 0), done.stderr)
+        self.assertEqual(proc.wait(), 0)
+        self.assertFalse(os.path.exists(os.path.dirname(self.managed_file)))
+
     def test_lists_of_all_layers_are_combined(self):
         self.managed({"network": {"allowedDomains": ["good.example"],
                                   "deniedDomains": ["evil.example"]}})

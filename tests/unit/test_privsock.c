@@ -107,8 +107,10 @@ static void test_listen_refuses_unsafe_places(void **state)
 
 	(void)state;
 	assert_int_equal(mkdir(open_to_all, 0755), 0);
-	listen_fails(open_to_all, "x.sock", "nobody else may enter");
-	assert_int_equal(chmod(open_to_all, 0700), 0);
+	listen_fails(open_to_all, "x.sock", "nobody else may read or write");
+	assert_int_equal(chmod(open_to_all, 0722), 0);
+	listen_fails(open_to_all, "x.sock", "nobody else may read or write");
+	assert_int_equal(chmod(open_to_all, 0711), 0);
 	(void)close(open(taken, O_CREAT | O_WRONLY, 0600));
 	listen_fails(open_to_all, "x.sock", "is no socket");
 	(void)close(open(file, O_CREAT | O_WRONLY, 0600));
