@@ -45,8 +45,10 @@ struct card_style card_style(int fd)
 		s.columns = size.ws_col;
 		s.rows = size.ws_row;
 	}
-	if (s.columns < COLUMNS_MIN)
+	if (s.columns < COLUMNS_MIN) {
+		s.narrow = s.columns;
 		s.columns = COLUMNS_MIN;
+	}
 	if (s.columns > COLUMNS_MAX)
 		s.columns = COLUMNS_MAX;
 	s.cursor = term && *term && strcmp(term, "dumb") != 0;
@@ -395,4 +397,16 @@ void card_wait(const struct question *q, const struct card_style *style, uint64_
 	put(&c, DIM, "  %u s  ", question_seconds(q, now));
 	put(&c, DIM, "%s",
 	    c.room > 50 ? "... keys count once none is typed for a moment" : "... wait");
+}
+
+void card_small(const struct question *q, const struct card_style *style, uint64_t now,
+		char out[CARD_MAX])
+{
+	struct card_style real = *style;
+	struct card c;
+
+	if (real.narrow)
+		real.columns = real.narrow;
+	c = start(&real, out);
+	put(&c, WARN, "%us enlarge: too small a window to ask", question_seconds(q, now));
 }

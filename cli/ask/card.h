@@ -15,13 +15,14 @@
 
 /**
  * struct card_style - the terminal
- * @columns: its width
+ * @columns: its width, as far as a card uses it
  * @rows: its height, or 0; a low one gets no empty lines
+ * @narrow: its width if that is less than a card needs, or else 0
  * @cursor: it obeys control sequences: the cursor moves, and what is there can be erased
  * @colour: colours are wanted, too
  */
 struct card_style {
-	unsigned columns, rows;
+	unsigned columns, rows, narrow;
 	bool cursor, colour;
 };
 
@@ -57,5 +58,9 @@ void card_input(const struct question *q, const struct card_style *style, uint64
 /** card_wait() - that line while keys do not count yet. */
 void card_wait(const struct question *q, const struct card_style *style, uint64_t now,
 	       char out[CARD_MAX]);
+
+/** card_small() - that line where the terminal is too small for the host to be seen. */
+void card_small(const struct question *q, const struct card_style *style, uint64_t now,
+		char out[CARD_MAX]);
 
 #endif

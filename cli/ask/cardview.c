@@ -77,7 +77,9 @@ static void put_input(const struct cardview *v, const struct question *q,
 {
 	char text[CARD_MAX];
 
-	if (v->deaf)
+	if (v->small)
+		card_small(q, style, asking_now(), text);
+	else if (v->deaf)
 		card_wait(q, style, asking_now(), text);
 	else
 		card_input(q, style, asking_now(), &v->keys, text);
@@ -103,7 +105,13 @@ void cardview_draw(struct cardview *v, const struct question *q, const struct ca
 	if (style.cursor)
 		cardview_put(v, first || v->shared ? NO_PICTURES "\033[J" : "\033[J");
 	v->lines = card_format(q, &style, rest, text);
-	cardview_put(v, text);
+	v->small = style.narrow || (style.rows && v->lines > style.rows);
+	if (v->small) {
+		v->lines = 1;
+		v->keys = (struct keys){ .verdict = false };
+	} else {
+		cardview_put(v, text);
+	}
 	if (fresh) {
 		(void)tcflush(v->in, TCIFLUSH);
 		cardview_deafen(v);
@@ -166,7 +174,7 @@ enum cardview_said cardview_keys(struct cardview *v, const struct question *q,
 	for (size_t i = 0; i < count; i++) {
 		if (keys[i] == 'q')
 			return CARDVIEW_QUIT;
-		if (!q)
+		if (!q || v->small)
 			continue;
 		switch (keys_feed(&v->keys, keys[i], q->wide[0], out)) {
 		case KEYS_UNKNOWN:

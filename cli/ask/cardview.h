@@ -24,12 +24,13 @@
  * @in: where keys come from; @out: where the card goes. Both are the same terminal
  * @shared: others write there, too: the card is not erased but drawn again below
  * @deaf: no key counts yet
+ * @small: the terminal is too small for the card, and no key counts
  * @quiet_ms: while @deaf: since when no key was typed
  * @lines: of the card on the screen; 0 for none
  */
 struct cardview {
 	int in, out;
-	bool shared, deaf;
+	bool shared, deaf, small;
 	uint64_t quiet_ms;
 	struct keyguard guard;
 	struct keys keys;

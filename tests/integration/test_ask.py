@@ -482,6 +482,26 @@ class AtTheTerminal(AskCase):
         self.assertEqual(t.wait(), 0)
         self.assertEqual(t.modes(), t.before)
 
+    def test_a_host_that_is_not_in_sight_is_not_allowed(self):
+        """Fewer columns than a card needs, or fewer lines than the host fills."""
+        o = self.w.oracle()
+        for cols, rows, host in ((39, 30, "good.example"), (24, 8, "good.example"),
+                                 (40, 6, ".".join(["a" * 60] * 3 + ["good.example"]))):
+            with self.subTest(cols=cols, rows=rows):
+                t = self.terminal(["--ask", "tty"], self.curl("-f", "http://%s/" % host),
+                                  cols=cols, rows=rows)
+                t.expect("enlarge")
+                time.sleep(1)  # keys would count by now
+                t.send("a")
+                t.pump(0.2)
+                t.send("o")
+                t.expect("enlarge")
+                t.resize(80)
+                self.assertIn(host[-12:] + ":80", t.expect(" deny"))
+                self.assertQuiet(o)
+                t.send("do")
+                self.assertEqual(t.wait(), 22)
+
     def drawn(self, t, what):
         """What is written from now on up to something, colours and all."""
         while what not in t.plain():
