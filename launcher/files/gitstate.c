@@ -12,7 +12,7 @@
  *    them, and hands git log the words of rewritten, original-commit and orig-head, which may be options
  *    (--output=FILE). So these are numbers, and names of objects.
  *  - worktrees/NAME/commondir, config.worktree: which configuration git obeys there, also where somebody
- *    in the main working tree removes that one. Those of the start are locked (protect.c).
+ *    in the main working tree removes that one; gitdir: where it is. Those of the start are locked (protect.c).
  *  - MERGE_RR: the files whose conflicts are being resolved. With the next commit git copies each, and
  *    each link's target, to rr-cache, where the next run may read it, be it a key at an absolute path.
  *    So each must be a plain file of the working tree, or missing. Of a linked worktree or a submodule it
@@ -60,18 +60,19 @@
 #define DOT_GIT	   GITNESTED_DOT_GIT
 #define ENTRY_COST 512 /* of READ_MAX, for an entry of a directory */
 
-#define RUNS   "'git rebase --continue' would run:"
-#define MERGES "git would run a program of this name to merge:"
-#define KEEPS  "the next run would take it for a line of yours:"
-#define PASSES "git would pass options to a program of its own:"
-#define QUOTES "git would have a shell run:"
-#define OBEYS  "'git worktree remove' would obey this configuration:"
-#define LEADS  "'git worktree remove' would obey the configuration to which this leads:"
-#define SHOWS  "a shell's prompt would obey:"
-#define COPIES "git would copy a file from elsewhere into rr-cache:"
-#define STASH  "the next 'git commit' would write what is in this stash into the working tree:"
-#define LOOKS  "git would look into this repository, and obey its configuration:"
-#define WRITES "git would write or read a file elsewhere by it ('git reset' makes a new one):"
+#define RUNS	"'git rebase --continue' would run:"
+#define MERGES	"git would run a program of this name to merge:"
+#define KEEPS	"the next run would take it for a line of yours:"
+#define PASSES	"git would pass options to a program of its own:"
+#define QUOTES	"git would have a shell run:"
+#define OBEYS	"'git worktree remove' would obey this configuration:"
+#define LEADS	"'git worktree remove' would obey the configuration that commondir leads to:"
+#define REPAIRS "'git worktree repair' would write a file in this directory:"
+#define SHOWS	"a shell's prompt would obey:"
+#define COPIES	"git would copy a file from elsewhere into rr-cache:"
+#define STASH	"the next 'git commit' would write what is in this stash into the working tree:"
+#define LOOKS	"git would look into this repository, and obey its configuration:"
+#define WRITES	"git would write or read a file elsewhere by it ('git reset' makes a new one):"
 
 const char *gitstate_take_away(int dir, const char *name)
 {
@@ -522,6 +523,47 @@ static bool is_sparse_config(const char *text, size_t n)
 }
 
 /*
+ * Whether the working tree that "gitdir" names has a .git that leads back to @dir, or there is none.
+ * git worktree repair writes such a file into whatever directory it is.
+ */
+static bool leads_back(const char *gitdir, size_t n, int dir)
+{
+	CLEANUP_FREE char *where = xstrndup(gitdir, n), *back = NULL;
+	CLEANUP_CLOSE int tree = -1, other = -1;
+	struct stat a, b;
+	size_t len = strlen(where);
+
+	if (len != n)
+		return false;
+	while (len > 0 && isspace((unsigned char)where[len - 1]))
+		where[--len] = '\0';
+	if (len >= 5 && strcmp(where + len - 5, "/.git") == 0)
+		where[len - 5] = '\0';
+	tree = openat(dir, *where ? where : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (tree < 0)
+		return errno == ENOENT || errno == ENOTDIR;
+	back = read_small(tree, DOT_GIT);
+	if (!back || strncmp(back, "gitdir: ", 8) != 0)
+		return false;
+	back[strcspn(back, "\r\n")] = '\0';
+	other = openat(tree, back + 8, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return other >= 0 && fstat(other, &a) == 0 && fstat(dir, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* Where git is told that the working tree is. */
+static void visit_gitdir(struct gitstate *g, const struct gitstate_visit *v, int dir,
+			 const char *above)
+{
+	CLEANUP_FREE char *at = xasprintf("%s/gitdir", above);
+	size_t n = 0;
+	CLEANUP_FREE char *text = read_state(g, v, dir, "gitdir", at, &n);
+
+	if (text && !leads_back(text, n, dir) && !is_users(g, v, GITSEEN_FILE, at, text, n))
+		deal(v, dir, "gitdir", at, REPAIRS, text);
+}
+
+/*
  * In the main working tree, git worktree remove runs git status for another, by the configuration that
  * this directory leads to, or its own. Without a HEAD it is no git directory.
  */
@@ -529,16 +571,18 @@ void gitstate_linked(struct gitstate *g, const struct gitstate_visit *v, int dir
 {
 	CLEANUP_FREE char *common = xasprintf("%s/commondir", at);
 	CLEANUP_FREE char *config = xasprintf("%s/config.worktree", at);
+	CLEANUP_FREE char *head = xasprintf("%s/HEAD", at);
 	size_t n = 0;
 	CLEANUP_FREE char *text = read_state(g, v, dir, "commondir", common, &n);
 	const char *shown = text ? text : "";
 
+	visit_gitdir(g, v, dir, at);
 	visit_text(g, v, dir, "config.worktree", config, OBEYS, is_sparse_config);
 	if (!text && v->task != GITSTATE_SWEEP && faccessat(dir, "commondir", F_OK, 0) == 0)
 		return; /* another run's */
 	if (faccessat(dir, "HEAD", F_OK, AT_SYMLINK_NOFOLLOW) == 0 && !(text && is_up(text, n)) &&
 	    !is_users(g, v, GITSEEN_FILE, common, shown, n))
-		deal(v, dir, "HEAD", common, LEADS, shown);
+		deal(v, dir, "HEAD", head, LEADS, shown);
 }
 
 bool gitstate_is_file(const char *name)

@@ -282,6 +282,18 @@ class Leftover(World):
             self.assertEqual(self.command(uid, add).stderr, "")
             self.host(uid, "git worktree remove wt")
 
+    def test_repairing_worktrees_writes_nothing_elsewhere(self):
+        script = ("mkdir -p .git/worktrees/x; cd .git/worktrees/x; echo $D/.git > gitdir; echo ../.. > "
+                  "commondir; cp ../../HEAD .")
+        for uid in users():
+            for bare in (True, False):
+                with self.subTest(uid=uid, bare=bare):
+                    self.repository(uid)
+                    done = self.command(uid, script, bare)
+                    self.assertEqual("'git worktree repair' would" in done.stderr, not bare, done.stderr)
+                    self.host(uid, "git worktree repair")
+                    self.assertEqual(os.listdir(self.dir), [".git"] if bare else [])
+
     def test_two_runs_do_not_make_a_line_the_users(self):
         for uid in users():
             for bare in (True, False):

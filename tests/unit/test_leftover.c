@@ -454,6 +454,15 @@ static void test_a_linked_worktree_leads_to_its_own_repository(void **state)
 	    "printf '[core]\\n\\tsparseCheckout = true\\n\\tsparseCheckoutCone = true\\n"
 	    "[index]\\nsparse = true\\n' > f/config.worktree");
 	assert_string_equal(said, "");
+	run(LEFTOVER_GIT,
+	    "mkdir t u .git/worktrees/t .git/worktrees/u .git/worktrees/v; "
+	    "echo gitdir: $PWD/.git/worktrees/t > t/.git; cp t/.git u/.git; for i in t u v; do "
+	    "echo $PWD/$i/.git > .git/worktrees/$i/gitdir; done");
+	assert_int_equal(lines, 1);
+	assert_false(exists(".git/worktrees/u/gitdir"));
+	run(LEFTOVER_GIT, "echo $PWD > .git/worktrees/v/gitdir; "
+			  "printf \"$PWD/t/.git\\\\0\" > .git/worktrees/t/gitdir");
+	assert_int_equal(lines, 2);
 	run(LEFTOVER_GIT, "echo /y > .git/worktrees/old/commondir");
 	assert_false(exists(".git/worktrees/old/HEAD"));
 }
