@@ -129,10 +129,13 @@ void question_parse_request(const char *line, size_t len, struct question_reques
 	json_decref(o);
 }
 
-static bool parse_object(const char *text, size_t len, struct prompt_answer *out)
+static bool parse_object(const char *text, size_t len, uint64_t id, struct prompt_answer *out)
 {
 	json_t *o = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
-	bool ok = read_answer(o, out);
+	uint64_t named = id;
+	bool ok = !json_object_get(o, "id") || get_uint(o, "id", &named);
+
+	ok = ok && named == id && read_answer(o, out);
 
 	json_decref(o);
 	return ok;
@@ -152,13 +155,13 @@ static size_t next_word(const char **p, size_t *n)
 	return len;
 }
 
-bool question_parse_words(const char *text, size_t len, struct prompt_answer *out)
+bool question_parse_words(const char *text, size_t len, uint64_t id, struct prompt_answer *out)
 {
 	struct prompt_answer a = { .scope = PROMPT_ONCE };
 	size_t n = next_word(&text, &len);
 
 	if (n && *text == '{')
-		return parse_object(text, len, out);
+		return parse_object(text, len, id, out);
 	for (unsigned i = 0; n; i++) {
 		if (i == 0 && !parse_verdict(text, n, &a.allow))
 			return false;

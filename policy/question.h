@@ -89,9 +89,10 @@ void question_parse_request(const char *line, size_t len, struct question_reques
  * question_parse_words() - the answer of a program
  *
  * "allow", "deny" ("yes", "no"), then "once", "run", "project", "forever" or a duration, then
- * "wide"; or a JSON object as a control client sends it. Return: false for anything else.
+ * "wide"; or a JSON object as a control client sends it. Return: false for anything else, an object
+ * that names another question than @id, which was asked, included.
  */
-bool question_parse_words(const char *text, size_t len, struct prompt_answer *out);
+bool question_parse_words(const char *text, size_t len, uint64_t id, struct prompt_answer *out);
 
 /** enum question_event - what a server says */
 enum question_event {

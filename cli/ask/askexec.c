@@ -145,7 +145,7 @@ static size_t read_output(int fd, char out[OUTPUT_MAX])
 }
 
 /* Whether a program that ended so has answered, and what. */
-static bool judge(int status, const char *text, size_t len, struct prompt_answer *out)
+static bool judge(int status, const char *text, size_t len, uint64_t id, struct prompt_answer *out)
 {
 	*out = (struct prompt_answer){ .scope = PROMPT_ONCE };
 	if (!WIFEXITED(status) || WEXITSTATUS(status) > 1 || len >= OUTPUT_MAX)
@@ -156,7 +156,8 @@ static bool judge(int status, const char *text, size_t len, struct prompt_answer
 	if (len == 0)
 		return true;
 	/* A failure with words can only be a no. */
-	return question_parse_words(text, len, out) && (WEXITSTATUS(status) == 0 || !out->allow);
+	return question_parse_words(text, len, id, out) &&
+	       (WEXITSTATUS(status) == 0 || !out->allow);
 }
 
 void askexec_exited(struct askexec *x, uint64_t id, int status)
@@ -168,7 +169,7 @@ void askexec_exited(struct askexec *x, uint64_t id, int status)
 
 	if (!r)
 		return;
-	ok = judge(status, text, read_output(r->fd, text), &answer);
+	ok = judge(status, text, read_output(r->fd, text), id, &answer);
 	forget(r);
 	answer.by = x->by;
 	if (ok && asking_answer(x->asking, id, &answer))

@@ -45,7 +45,7 @@ static void assert_answer(const struct prompt_answer *a)
 	else
 		(void)snprintf(scope, sizeof(scope), "%s", prompt_scope_name(a->scope));
 	(void)snprintf(line, sizeof(line), "%s %s%s\n", verdict, scope, wide);
-	assert(question_parse_words(line, strlen(line), &again));
+	assert(question_parse_words(line, strlen(line), 0, &again));
 	assert_same(a, &again);
 	(void)snprintf(line, sizeof(line),
 		       "{\"op\":\"answer\",\"id\":7,\"verdict\":\"%s\",\"scope\":\"%s\","
@@ -73,7 +73,7 @@ static void check_words(const char *text, size_t n)
 {
 	struct prompt_answer a = { .by = NULL };
 
-	if (question_parse_words(text, n, &a))
+	if (question_parse_words(text, n, 0, &a))
 		assert_answer(&a);
 }
 

@@ -688,6 +688,7 @@ class ByProgram(AskCase):
     def test_no_answer_is_a_no(self):
         rows = ["echo garbage", "exit 2", "kill -9 $$", "echo allow; exit 1", "echo allow allow",
                 "echo allow run wide wide", "echo '{\"verdict\":\"allow\"'", "echo '{}'",
+                "echo '{\"id\":99,\"verdict\":\"allow\"}'",
                 "echo '{\"verdict\":\"allow\",\"verdict\":\"deny\"}'", "echo allow wide",
                 "head -c 5000 /dev/zero | tr '\\0' ' '; echo allow", "echo allow 9999d",
                 "printf 'allow\\0'"]

@@ -73,6 +73,10 @@ static void test_words(void **state)
 		{ "{\"verdict\":\"deny\",\"scope\":\"2h\",\"wide\":false}",
 		  true,
 		  { false, PROMPT_DURATION, 7200, false, NULL } },
+		{ "{\"id\":7,\"verdict\":\"allow\"}", true, { true, PROMPT_ONCE, 0, false, NULL } },
+		{ "{\"id\":8,\"verdict\":\"allow\"}", false, { 0 } },
+		{ "{\"id\":\"7\",\"verdict\":\"allow\"}", false, { 0 } },
+		{ "{\"id\":-7,\"verdict\":\"allow\"}", false, { 0 } },
 		{ "", false, { 0 } },
 		{ "\n", false, { 0 } },
 		{ "ALLOW", false, { 0 } },
@@ -96,14 +100,14 @@ static void test_words(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct prompt_answer a = { .seconds = 0 };
 
-		assert_int_equal(question_parse_words(rows[i].text, strlen(rows[i].text), &a),
+		assert_int_equal(question_parse_words(rows[i].text, strlen(rows[i].text), 7, &a),
 				 rows[i].ok);
 		assert_int_equal(a.allow, rows[i].answer.allow);
 		assert_int_equal(a.scope, rows[i].answer.scope);
 		assert_int_equal(a.seconds, rows[i].answer.seconds);
 		assert_int_equal(a.widen, rows[i].answer.widen);
 	}
-	assert_false(question_parse_words("allow\0", 6, &(struct prompt_answer){ 0 }));
+	assert_false(question_parse_words("allow\0", 6, 7, &(struct prompt_answer){ 0 }));
 }
 
 static void test_requests(void **state)
