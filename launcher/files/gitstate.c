@@ -22,6 +22,7 @@
  *    into .git. git checkout writes there, hooks or start-up files, and git commit copies from there.
  *    A repository that it knows of is one that git status looks into, and whose configuration it obeys. Those
  *    of the start are locked (gitobeys.c).
+ *  - pid: git instaweb signals the processes that it names.
  *  - MERGE_AUTOSTASH: with the next commit git writes what is in that stash into the working tree, where
  *    the names of protect.c are free again by then.
  *
@@ -68,6 +69,7 @@
 #define OBEYS	"'git worktree remove' would obey this configuration:"
 #define LEADS	"'git worktree remove' would obey the configuration that commondir leads to:"
 #define REPAIRS "'git worktree repair' would write a file in this directory:"
+#define SIGNALS "'git instaweb' would signal these processes:"
 #define SHOWS	"a shell's prompt would obey:"
 #define COPIES	"git would copy a file from elsewhere into rr-cache:"
 #define STASH	"the next 'git commit' would write what is in this stash into the working tree:"
@@ -844,7 +846,7 @@ static bool is_blank(const char *text, size_t n)
 bool gitstate_is_top(const char *name)
 {
 	return strcasecmp(name, "index") == 0 || strcasecmp(name, "MERGE_AUTOSTASH") == 0 ||
-	       is_shared(name);
+	       strcasecmp(name, "pid") == 0 || is_shared(name);
 }
 
 void gitstate_top(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
@@ -852,6 +854,8 @@ void gitstate_top(struct gitstate *g, const struct gitstate_visit *v, int dir, c
 {
 	if (strcasecmp(name, "MERGE_AUTOSTASH") == 0)
 		visit_text(g, v, dir, name, at, STASH, is_blank);
+	else if (strcasecmp(name, "pid") == 0)
+		visit_text(g, v, dir, name, at, SIGNALS, is_blank);
 	else
 		visit_index(g, v, dir, name, at);
 }

@@ -67,6 +67,8 @@ static const struct name {
 	/* lazygit, glab: editors, pagers, aliases for a shell */
 	{ ".git", "lazygit.yml", "" },
 	{ ".git", "glab-cli", NULL },
+	/* git instaweb: a server, its configuration */
+	{ ".git", "gitweb", NULL },
 	{ ".git/sl", "config", "" },
 	{ ".hg", "hgrc", "" },
 	{ ".hg", "hgrc-not-shared", "" },

@@ -282,6 +282,24 @@ class Leftover(World):
             self.assertEqual(self.command(uid, add).stderr, "")
             self.host(uid, "git worktree remove wt")
 
+    def test_the_web_server_is_none_of_the_commands(self):
+        """git instaweb --start runs a server that is there, if its configuration is there too."""
+        where = subprocess.run(["git", "--exec-path"], capture_output=True, text=True, check=True)
+        if not os.path.exists(where.stdout.strip() + "/git-instaweb"):
+            self.skipTest("no git instaweb")
+        script = ("mkdir -p .git/gitweb/webrick; : > .git/gitweb/webrick.conf; cd .git/gitweb; "
+                  "printf '#!/bin/sh\\ntouch %s/mark\\n' $D > webrick.rb; chmod +x webrick.rb")
+        for uid in users():
+            for bare in (True, False):
+                with self.subTest(uid=uid, bare=bare):
+                    self.repository(uid)
+                    done = self.command(uid, script, bare)
+                    self.assertEqual(done.returncode == 0, bare, done.stderr)
+                    if bare:
+                        self.host(uid, "timeout 10 git instaweb -d webrick -b true --start", check=False)
+                    self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
+                    self.assertEqual(os.path.exists(self.repo + "/.git/gitweb"), bare)
+
     def test_repairing_worktrees_writes_nothing_elsewhere(self):
         script = ("mkdir -p .git/worktrees/x; cd .git/worktrees/x; echo $D/.git > gitdir; echo ../.. > "
                   "commondir; cp ../../HEAD .")

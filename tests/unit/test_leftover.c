@@ -437,6 +437,18 @@ static void test_the_progress_of_a_rebase_is_numbers(void **state)
 	assert_int_equal(lines, 1);
 }
 
+static void test_the_process_of_a_server_is_the_users(void **state)
+{
+	(void)state;
+	run(LEFTOVER_GIT, "echo 1 > .git/pid");
+	assert_int_equal(lines, 1);
+	assert_false(exists(".git/pid"));
+	shell("echo 1 > .git/pid");
+	run(LEFTOVER_GIT, "true");
+	assert_string_equal(said, "");
+	assert_true(exists(".git/pid"));
+}
+
 static void test_a_linked_worktree_leads_to_its_own_repository(void **state)
 {
 	(void)state;
@@ -739,6 +751,7 @@ int main(void)
 		cmocka_unit_test_setup(test_the_progress_of_a_rebase_is_numbers, make_git),
 		cmocka_unit_test_setup(test_a_linked_worktree_leads_to_its_own_repository,
 				       make_git),
+		cmocka_unit_test_setup(test_the_process_of_a_server_is_the_users, make_git),
 		cmocka_unit_test_setup(test_lines_are_not_made_known_by_a_run, make_git),
 		cmocka_unit_test_setup(test_many_lines_are_looked_up_at_once, make_git),
 		cmocka_unit_test_setup(test_resolutions_are_of_plain_files, make_git),

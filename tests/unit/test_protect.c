@@ -111,13 +111,10 @@ static void test_mercurial_is_locked_where_it_is(void **state)
 
 static void test_other_systems_are_locked_where_they_are(void **state)
 {
-	static const char *const names[] = { ".git/lazygit.yml",
-					     ".git/glab-cli",
-					     ".git/sl/config",
-					     ".jj/repo/config.toml",
-					     ".jj/workspace-config.toml",
-					     ".sl/config",
-					     "_darcs/prefs/defaults",
+	static const char *const names[] = { ".git/lazygit.yml",     ".git/glab-cli",
+					     ".git/gitweb",	     ".git/sl/config",
+					     ".jj/repo/config.toml", ".jj/workspace-config.toml",
+					     ".sl/config",	     "_darcs/prefs/defaults",
 					     ".pijul/config" };
 	struct protect p;
 
