@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/closefds.h"
 
@@ -47,6 +49,24 @@ void forked_fresh_signals(void)
 }
 
 /* What was sent while it was blocked must find the last word about it. */
+pid_t forked_with_socket(int *sock, struct error *err)
+{
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return error_set(err, errno, "cannot make a socket pair");
+	pid = fork();
+	if (pid < 0)
+		(void)error_set(err, errno, "cannot fork");
+	(void)close(pair[pid == 0 ? 0 : 1]);
+	if (pid < 0)
+		(void)close(pair[0]);
+	else
+		*sock = pair[pid == 0 ? 1 : 0];
+	return pid;
+}
+
 int forked_helper(const int *keep, size_t n, const int *ignored, size_t nignored, struct error *err)
 {
 	if (closefds_except(keep, n, err))

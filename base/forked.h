@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -28,6 +29,14 @@ void forked_ignore(const sigset_t *ignored);
 
 /** forked_fresh_signals() - the same, and none blocked: the state of a fresh login. */
 void forked_fresh_signals(void);
+
+/**
+ * forked_with_socket() - fork a helper that is spoken to by a SOCK_SEQPACKET pair
+ * @sock: receives the caller's end, or in the child the child's; the other is closed there
+ *
+ * Return: as fork(2), 0 in the child; -1 with @err.
+ */
+pid_t forked_with_socket(int *sock, struct error *err);
 
 /**
  * forked_helper() - begin a helper, which stays and runs our code

@@ -197,7 +197,8 @@ static int build_env(struct run *r, struct error *err)
 	r->env = childenv_build(&plan, err);
 	if (!r->env)
 		return -1;
-	left_out = childenv_left_out(environ, r->env);
+	if (r->options.verbose)
+		left_out = childenv_left_out(environ, r->env);
 	if (left_out)
 		log_info("variables that are not passed on: %s; --env NAME passes one", left_out);
 	return 0;

@@ -15,6 +15,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "launcher/envnames.h"
 
@@ -85,7 +86,9 @@ static bool is_writable(const struct childenv_plan *plan, const char *path)
 
 		while (n > 1 && dir[n - 1] == '/')
 			n--;
-		if (strncmp(path, dir, n) == 0 && (n == 1 || path[n] == '/' || !path[n]))
+		CLEANUP_FREE char *root = xstrndup(dir, n);
+
+		if (path_beneath(path, root))
 			return true;
 	}
 	return false;

@@ -239,25 +239,16 @@ struct helper *helper_start(struct event_base *base, const struct helper_config 
 			    struct error *err)
 {
 	struct helper *h;
-	int pair[2];
-	pid_t pid;
+	int sock;
+	pid_t pid = forked_with_socket(&sock, err);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-		(void)error_set(err, errno, "cannot make a socket pair");
-		return NULL;
-	}
-	pid = fork();
 	if (pid == 0)
-		run_helper(pair[1], cfg);
-	(void)close(pair[1]);
-	(void)fd_set_nonblock(pair[0]); /* a helper that is behind must not hold up the proxy */
-	if (pid < 0) {
-		(void)error_set(err, errno, "cannot fork");
-		(void)close(pair[0]);
+		run_helper(sock, cfg);
+	if (pid < 0)
 		return NULL;
-	}
+	(void)fd_set_nonblock(sock); /* a helper that is behind must not hold up the proxy */
 	h = xcalloc(1, sizeof(*h));
-	*h = (struct helper){ .cfg = *cfg, .pid = pid, .sock = pair[0], .watched = base };
+	*h = (struct helper){ .cfg = *cfg, .pid = pid, .sock = sock, .watched = base };
 	if (!base)
 		return h;
 	(void)event_assign(&h->event, base, h->sock, EV_READ | EV_PERSIST, readable, h);

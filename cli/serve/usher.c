@@ -9,9 +9,9 @@
  *	   +------------- messages, with listeners and nothing else -----------+  +--- client
  *
  * The pair's end has the highest number of the process's descriptors, and those are closed in their
- * order when a process ends: so the server sees the end of the pair when nothing else is left, and until
- * then counts the process for the client's peer. It is under the server's filter of system calls. One that waits in close(2) for ever is no more than
- * that: a session less for whoever has sent the descriptor.
+ * order when a process ends: so the server sees the end of the pair when nothing else is left, and
+ * until then counts the process for the client's peer. It is under the server's filter of system calls.
+ * One that waits in close(2) forever is a session less for whoever has sent the descriptor.
  */
 #include "cli/serve/usher.h"
 
@@ -133,25 +133,16 @@ static void usher(int sock)
 struct usher *usher_start(struct error *err)
 {
 	struct usher *u;
-	int pair[2];
-	pid_t pid;
+	int sock;
+	pid_t pid = forked_with_socket(&sock, err);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-		(void)error_set(err, errno, "cannot make a socket pair");
-		return NULL;
-	}
-	pid = fork();
 	if (pid == 0)
-		usher(pair[1]);
-	(void)close(pair[1]);
-	if (pid < 0) {
-		(void)error_set(err, errno, "cannot fork");
-		(void)close(pair[0]);
+		usher(sock);
+	if (pid < 0)
 		return NULL;
-	}
-	(void)fd_set_nonblock(pair[0]);
+	(void)fd_set_nonblock(sock);
 	u = xcalloc(1, sizeof(*u));
-	*u = (struct usher){ .sock = pair[0], .pid = pid };
+	*u = (struct usher){ .sock = sock, .pid = pid };
 	return u;
 }
 
