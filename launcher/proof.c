@@ -45,6 +45,13 @@
 
 static const struct addr loopback4 = { .family = AF_INET, .bytes = { 127, 0, 0, 1 } };
 
+/*
+ * Where the probes of the host come from. From the bait's own address they would now and then get the
+ * bait's number as a port of their own, and reach themselves: one start in 28,000 for UDP, and for TCP
+ * (RFC 9293 3.5, simultaneous open).
+ */
+static const struct addr source4 = { .family = AF_INET, .bytes = { 127, 0, 0, 2 } };
+
 static socklen_t fill(struct sockaddr_storage *ss, const struct addr *a, uint16_t port)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)ss;
@@ -236,10 +243,21 @@ static int pending_error(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len) < 0 ? errno : code;
 }
 
-/* A connection, non-blocking from then on; -1 with errno. */
-static int dial(const struct addr *to, uint16_t port)
+/* A socket for a probe, which comes from @from if that is given; -1 with errno. */
+static int probe_socket(int family, int type, const struct addr *from)
 {
-	CLEANUP_CLOSE int fd = socket(to->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	CLEANUP_CLOSE int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_storage ss;
+
+	if (fd < 0 || (from && bind(fd, (struct sockaddr *)&ss, fill(&ss, from, 0)) < 0))
+		return -1;
+	return take_fd(&fd);
+}
+
+/* A connection, non-blocking from then on; -1 with errno. */
+static int dial(const struct addr *from, const struct addr *to, uint16_t port)
+{
+	CLEANUP_CLOSE int fd = probe_socket(to->family, SOCK_STREAM, from);
 	struct sockaddr_storage ss;
 	socklen_t len = fill(&ss, to, port);
 
@@ -257,10 +275,10 @@ static int dial(const struct addr *to, uint16_t port)
 }
 
 /* A datagram must come back as an error; nobody refuses what nobody gets. */
-static void try_datagram(const struct addr *to, uint16_t port, const char *what, int wanted,
-			 struct surprises *s)
+static void try_datagram(const struct addr *from, const struct addr *to, uint16_t port,
+			 const char *what, int wanted, struct surprises *s)
 {
-	CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	CLEANUP_CLOSE int fd = probe_socket(AF_INET, SOCK_DGRAM, from);
 	struct sockaddr_storage ss;
 	socklen_t len = fill(&ss, to, port);
 	long rc = fd < 0 ? -1 : connect(fd, (struct sockaddr *)&ss, len);
@@ -280,14 +298,14 @@ static void try_datagrams(const struct proof *p, struct surprises *s)
 	const struct proof_plan *plan = p->plan;
 
 	if (p->udp_port)
-		try_datagram(&loopback4, p->udp_port, "UDP to the host", ECONNREFUSED, s);
-	try_datagram(&plan->direct4, plan->port, "direct UDP",
+		try_datagram(&source4, &loopback4, p->udp_port, "UDP to the host", ECONNREFUSED, s);
+	try_datagram(NULL, &plan->direct4, plan->port, "direct UDP",
 		     p->capture ? ECONNREFUSED : ENETUNREACH, s);
 }
 
 static void try_host(const struct proof *p, struct surprises *s)
 {
-	CLEANUP_CLOSE int fd = p->tcp_port ? dial(&loopback4, p->tcp_port) : -1;
+	CLEANUP_CLOSE int fd = p->tcp_port ? dial(&source4, &loopback4, p->tcp_port) : -1;
 
 	if (p->tcp_port)
 		must_fail(s, "TCP to the host", fd, ECONNREFUSED);
@@ -304,7 +322,7 @@ static bool lacks_family(const struct addr *to)
 static int start_direct(const struct proof *p, const struct addr *to, const char *what,
 			struct surprises *s)
 {
-	int fd = dial(to, p->plan->port);
+	int fd = dial(NULL, to, p->plan->port);
 
 	if (fd < 0 && (lacks_family(to) || (!p->capture && errno == ENETUNREACH)))
 		return -1;
@@ -337,7 +355,7 @@ static void finish_direct(int fd, const char *what, unsigned bit, unsigned *seen
 
 static int start_request(const char *target, struct surprises *s)
 {
-	CLEANUP_CLOSE int fd = dial(&loopback4, NETNS_PROXY_PORT);
+	CLEANUP_CLOSE int fd = dial(NULL, &loopback4, NETNS_PROXY_PORT);
 	char head[2 * TARGET_TEXT_MAX + 64];
 	int n = snprintf(head, sizeof(head), "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", target,
 			 target);

@@ -95,7 +95,7 @@ void cardview_draw(struct cardview *v, const struct question *q, const struct ca
 {
 	const struct card_style style = card_style(v->out);
 	char text[CARD_MAX];
-	bool first = v->lines == 0;
+	bool first = v->lines == 0, hidden = v->small;
 
 	cardview_erase(v);
 	if (style.cursor && (first || v->shared))
@@ -112,7 +112,8 @@ void cardview_draw(struct cardview *v, const struct question *q, const struct ca
 	} else {
 		cardview_put(v, text);
 	}
-	if (fresh) {
+	/* Keys typed while the host was not in sight are about what nobody saw, however late read. */
+	if (fresh || (hidden && !v->small)) {
 		(void)tcflush(v->in, TCIFLUSH);
 		cardview_deafen(v);
 	}

@@ -121,14 +121,13 @@ static struct card_rest rest_of(const struct prompt_tty *t, const struct questio
 	return rest;
 }
 
-/* @fresh: what was typed until now was meant for something else, and goes. */
-static void draw(struct prompt_tty *t, bool fresh)
+/* @ended: as in rest_of(); @fresh: what was typed until now was meant for something else, and goes. */
+static void draw(struct prompt_tty *t, const struct question *ended, bool fresh)
 {
-	const struct card_rest rest = rest_of(t, NULL);
+	const struct card_rest rest = rest_of(t, ended);
 
 	cardview_draw(&t->view, t->question, &rest, fresh);
-	if (fresh)
-		arm(t);
+	arm(t);
 }
 
 /* A line of the log takes the card's place, and the card stands beneath it. */
@@ -144,7 +143,7 @@ static void after_line(void *arg)
 	struct prompt_tty *t = arg;
 
 	if (t->question && in_foreground(t->fd))
-		draw(t, false);
+		draw(t, NULL, false);
 }
 
 static bool take_modes(struct prompt_tty *t)
@@ -191,7 +190,7 @@ static void show(struct prompt_tty *t)
 {
 	if (!in_foreground(t->fd) || (!t->owned && !take_modes(t)))
 		return;
-	draw(t, true);
+	draw(t, NULL, true);
 	(void)event_add(&t->key, NULL);
 }
 
@@ -225,7 +224,7 @@ static void tty_open(void *self, const struct question *q)
 	if (!t->question)
 		begin(t, q);
 	else if (t->owned && is_alone(t))
-		draw(t, false);
+		draw(t, NULL, false);
 }
 
 static void tty_change(void *self, const struct question *q)
@@ -233,7 +232,7 @@ static void tty_change(void *self, const struct question *q)
 	struct prompt_tty *t = self;
 
 	if (q == t->question && t->owned && is_alone(t))
-		draw(t, false);
+		draw(t, NULL, false);
 }
 
 static void tty_close(void *self, const struct question *q, const char *text)
@@ -242,10 +241,8 @@ static void tty_close(void *self, const struct question *q, const char *text)
 	const struct question *next;
 
 	if (q != t->question) {
-		const struct card_rest rest = rest_of(t, q);
-
 		if (t->question && t->owned && is_alone(t))
-			cardview_draw(&t->view, t->question, &rest, false);
+			draw(t, q, false);
 		return;
 	}
 	end(t, text);
@@ -324,7 +321,7 @@ static void judge(struct prompt_tty *t, const char *p, size_t n)
 		arm(t);
 		break;
 	case CARDVIEW_QUIT:
-		draw(t, false); /* the command is what ends this */
+		draw(t, NULL, false); /* the command is what ends this */
 		break;
 	case CARDVIEW_ANSWER:
 		answer(t, &a);
@@ -382,7 +379,7 @@ static void resize_cb(evutil_socket_t sig, short what, void *arg)
 	if (!t->question || !t->owned)
 		return;
 	cardview_clear(&t->view);
-	draw(t, false);
+	draw(t, NULL, false);
 }
 
 static void tty_free(void *self)

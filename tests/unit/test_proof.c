@@ -3,6 +3,7 @@
  * one left out it must say which. A forked child plays the supervisor and its proxy.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -56,7 +57,8 @@ struct world {
 	int wrong;	     /* an errno that one wall answers instead */
 	bool bait_inside;    /* the host's loopback is ours */
 	bool no_tcp, no_udp;
-	bool no_capture;	/* of the namespace */
+	bool few_ports;	 /* for who dials without naming one: the bait's own and three more */
+	bool no_capture; /* of the namespace */
 	bool expect_no_capture; /* of the probe's knowledge */
 	bool allow_unix, allow_ptrace;
 	bool datagrams;		      /* somebody takes them */
@@ -177,6 +179,14 @@ static void take_datagrams(void)
 		_exit(91);
 }
 
+static void leave_few_ports(unsigned first)
+{
+	CLEANUP_CLOSE int fd = open("/proc/sys/net/ipv4/ip_local_port_range", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || dprintf(fd, "%u %u", first, first + 3) < 0)
+		_exit(95);
+}
+
 static void inside(const struct world *w) __attribute__((noreturn));
 
 static void inside(const struct world *w)
@@ -202,6 +212,8 @@ static void inside(const struct world *w)
 	if (w->no_udp)
 		p.udp_port = 0;
 	p.scoped = true;
+	if (w->few_ports)
+		leave_few_ports(w->no_tcp ? p.udp_port : p.tcp_port);
 	if (w->datagrams)
 		take_datagrams();
 	if (fork() == 0) {
@@ -306,6 +318,19 @@ static void test_run_finds_the_host(void **state)
 	expect_only(&abstract, "abstract sockets: possible");
 }
 
+/* The kernel gives a probe the bait's number in one of four rounds; that must not be the bait. */
+static void test_run_does_not_find_itself(void **state)
+{
+	const struct world tcp = { .few_ports = true, .no_udp = true };
+	const struct world udp = { .few_ports = true, .no_tcp = true };
+
+	(void)state;
+	for (int i = 0; i < 24; i++) {
+		if (try_world(&tcp)->rc || try_world(&udp)->rc)
+			fail_msg("round %d: %s", i, outcome->err.msg);
+	}
+}
+
 static void test_run_finds_a_route(void **state)
 {
 	const struct world captured = { .expect_no_capture = true }; /* somebody routes */
@@ -355,6 +380,7 @@ int main(void)
 		cmocka_unit_test(test_run_names_each_wall_that_is_missing),
 		cmocka_unit_test(test_run_tries_to_trace_pid_1_where_tracing_is_allowed),
 		cmocka_unit_test(test_run_finds_the_host),
+		cmocka_unit_test(test_run_does_not_find_itself),
 		cmocka_unit_test(test_run_finds_a_route),
 		cmocka_unit_test(test_run_wants_the_proxy_to_do_its_part),
 		cmocka_unit_test(test_open_without_a_plan_lays_nothing),
