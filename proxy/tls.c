@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <openssl/err.h>
-#include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +30,9 @@ static const char *const bundles[] = {
 	"/etc/ssl/cert.pem",		      /* Alpine */
 };
 
-static const char *find_bundle(void)
+static const char *find_bundle(const struct libssl *lib)
 {
-	const char *named = getenv(X509_get_default_cert_file_env());
+	const char *named = getenv(lib->X509_get_default_cert_file_env());
 
 	if (named && *named)
 		return named;
@@ -42,16 +40,16 @@ static const char *find_bundle(void)
 		if (access(bundles[i], R_OK) == 0)
 			return bundles[i];
 	}
-	return X509_get_default_cert_file();
+	return lib->X509_get_default_cert_file();
 }
 
 /* The oldest error of the queue is the cause; the queue is left empty. */
-static const char *ssl_reason(void)
+static const char *ssl_reason(const struct libssl *lib)
 {
-	unsigned long e = ERR_get_error();
-	const char *text = e ? ERR_reason_error_string(e) : NULL;
+	unsigned long e = lib->ERR_get_error();
+	const char *text = e ? lib->ERR_reason_error_string(e) : NULL;
 
-	ERR_clear_error();
+	lib->ERR_clear_error();
 	return text ? text : "TLS error";
 }
 
@@ -79,21 +77,22 @@ static SSL_CTX *new_ctx(const struct libssl *lib)
 struct tls_trust *tls_trust_new(struct error *err)
 {
 	const struct libssl *lib = libssl_load(err);
-	const char *bundle = find_bundle();
+	const char *bundle;
 	struct tls_trust *t;
 	SSL_CTX *ctx;
 
 	if (!lib)
 		return NULL;
+	bundle = find_bundle(lib);
 	ctx = new_ctx(lib);
 	if (!ctx) {
-		error_set(err, 0, "cannot use TLS: %s", ssl_reason());
+		error_set(err, 0, "cannot use TLS: %s", ssl_reason(lib));
 		return NULL;
 	}
 	if (lib->SSL_CTX_load_verify_file(ctx, bundle) != 1) {
 		error_set(err, 0,
 			  "no CA certificates in '%s' (%s): install ca-certificates or set %s",
-			  bundle, ssl_reason(), X509_get_default_cert_file_env());
+			  bundle, ssl_reason(lib), lib->X509_get_default_cert_file_env());
 		lib->SSL_CTX_free(ctx);
 		return NULL;
 	}
@@ -123,10 +122,10 @@ static bool expect(const struct tls *t, const struct target *peer)
 	X509_VERIFY_PARAM *param = t->lib->SSL_get0_param(t->ssl);
 	char name[HOSTNAME_MAX + 1];
 
-	X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	t->lib->X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
 	if (target_is_literal(peer)) /* no SNI: RFC 6066 section 3 */
-		return X509_VERIFY_PARAM_set1_ip(param, peer->addr.bytes,
-						 peer->addr.family == AF_INET ? 4 : 16) == 1;
+		return t->lib->X509_VERIFY_PARAM_set1_ip(
+			       param, peer->addr.bytes, peer->addr.family == AF_INET ? 4 : 16) == 1;
 	(void)snprintf(name, sizeof(name), "%s", peer->host.s); /* which ssl.h wants writable */
 	return t->lib->SSL_set1_host(t->ssl, name) == 1 &&
 	       t->lib->SSL_ctrl(t->ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
@@ -142,7 +141,7 @@ struct tls *tls_new(const struct tls_trust *trust, int fd, const struct target *
 		t->lib->SSL_set_connect_state(t->ssl);
 		return t;
 	}
-	ERR_clear_error();
+	t->lib->ERR_clear_error();
 	tls_free(t);
 	return NULL;
 }
@@ -174,7 +173,7 @@ static ssize_t failed(struct tls *t, int n)
 		errno = EPROTO;
 		break;
 	}
-	ERR_clear_error();
+	t->lib->ERR_clear_error();
 	return -1;
 }
 
@@ -182,11 +181,11 @@ static ssize_t failed(struct tls *t, int n)
 static int explain(const struct tls *t, int saved, char why[256])
 {
 	long verdict = t->lib->SSL_get_verify_result(t->ssl);
-	const char *reason = ssl_reason();
+	const char *reason = ssl_reason(t->lib);
 
 	if (verdict != X509_V_OK) {
 		(void)snprintf(why, 256, "its certificate is not accepted: %s",
-			       X509_verify_cert_error_string(verdict));
+			       t->lib->X509_verify_cert_error_string(verdict));
 		return EKEYREJECTED;
 	}
 	if (saved && saved != EAGAIN) {
@@ -201,7 +200,7 @@ enum tls_step tls_handshake(struct tls *t, char why[256])
 {
 	int n, saved;
 
-	ERR_clear_error();
+	t->lib->ERR_clear_error();
 	errno = 0;
 	n = t->lib->SSL_do_handshake(t->ssl);
 	if (n == 1)
@@ -227,7 +226,7 @@ ssize_t tls_recv(struct tls *t, void *p, size_t n)
 {
 	int got;
 
-	ERR_clear_error();
+	t->lib->ERR_clear_error();
 	errno = 0;
 	got = t->lib->SSL_read(t->ssl, p, at_most(n));
 	return got > 0 ? got : failed(t, got);
@@ -237,7 +236,7 @@ ssize_t tls_peek(struct tls *t, void *p, size_t n)
 {
 	int got;
 
-	ERR_clear_error();
+	t->lib->ERR_clear_error();
 	errno = 0;
 	got = t->lib->SSL_peek(t->ssl, p, at_most(n));
 	return got > 0 ? got : failed(t, got);
@@ -249,7 +248,7 @@ ssize_t tls_send(struct tls *t, const void *p, size_t n)
 
 	if (n == 0)
 		return 0;
-	ERR_clear_error();
+	t->lib->ERR_clear_error();
 	errno = 0;
 	sent = t->lib->SSL_write(t->ssl, p, at_most(n));
 	if (sent > 0)
@@ -263,7 +262,7 @@ void tls_shutdown(struct tls *t, bool closing)
 {
 	if (!closing && t->lib->SSL_version(t->ssl) < TLS1_3_VERSION)
 		return;
-	ERR_clear_error();
+	t->lib->ERR_clear_error();
 	(void)t->lib->SSL_shutdown(t->ssl);
-	ERR_clear_error();
+	t->lib->ERR_clear_error();
 }
