@@ -60,6 +60,16 @@ uint64_t fd_netns(int sock)
 	return getsockopt(sock, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) < 0 ? 0 : cookie;
 }
 
+bool fd_is_its_own_peer(int sock)
+{
+	struct sockaddr_storage own = { 0 }, peer = { 0 };
+	socklen_t own_len = sizeof(own), peer_len = sizeof(peer);
+
+	return getsockname(sock, (struct sockaddr *)&own, &own_len) == 0 &&
+	       getpeername(sock, (struct sockaddr *)&peer, &peer_len) == 0 && own_len == peer_len &&
+	       memcmp(&own, &peer, own_len) == 0;
+}
+
 int fd_write_all(int fd, const void *p, size_t n)
 {
 	const char *s = p;

@@ -55,6 +55,14 @@ int fd_pass_rights(int sock, bool allowed);
  */
 uint64_t fd_netns(int sock);
 
+/**
+ * fd_is_its_own_peer() - whether a connected socket has connected to itself
+ *
+ * The kernel lets it: to an address of this machine, where nobody listens, from a port that it chose
+ * for the socket and that happens to be the one wanted (RFC 9293 3.5). Nobody has answered then.
+ */
+bool fd_is_its_own_peer(int sock);
+
 /** fd_write_all() - write all of (@p, @n) to a blocking descriptor. Return: 0, or -1 with errno. */
 int fd_write_all(int fd, const void *p, size_t n);
 

@@ -123,6 +123,8 @@ static void connected_cb(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (error == 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
 		error = errno;
+	if (error == 0 && fd_is_its_own_peer(fd))
+		error = ECONNREFUSED;
 	if (error == 0) {
 		int client = take_fd(&q->client), server = take_fd(&q->server);
 

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/addr.h"
+#include "base/fd.h"
 #include "base/xalloc.h"
 #include "proxy/limits.h"
 #include "proxy/share.h"
@@ -204,16 +206,29 @@ static void succeed(struct attempt *a)
 	d->cb(d->arg, fd, &addr, 0);
 }
 
+/* Loopback where nothing listens may answer all the same: with ourselves. */
+static bool met_itself(const struct attempt *a)
+{
+	return addr_classify(&a->addr) != ADDR_PUBLIC && fd_is_its_own_peer(a->fd);
+}
+
+static int error_of(const struct attempt *a)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+		error = errno;
+	return error == 0 && met_itself(a) ? ECONNREFUSED : error;
+}
+
 static void attempt_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct attempt *a = arg;
 	struct dial *d = a->dial;
-	int error = 0;
-	socklen_t len = sizeof(error);
+	int error = error_of(a);
 
-	(void)what;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
-		error = errno;
+	(void)fd, (void)what;
 	if (!error) {
 		succeed(a);
 		return;
@@ -253,8 +268,10 @@ static enum begin begin(struct dial *d, struct attempt *a, const struct addr *ad
 	sockopt_stream(a->fd);
 	if (connect(a->fd, (struct sockaddr *)&ss, len) < 0 && errno != EINPROGRESS)
 		return BEGIN_FAILED;
-	if (getpeername(a->fd, (struct sockaddr *)&ss, &peer_len) == 0)
-		return BEGIN_UP;
+	if (getpeername(a->fd, (struct sockaddr *)&ss, &peer_len) == 0) {
+		errno = ECONNREFUSED;
+		return met_itself(a) ? BEGIN_FAILED : BEGIN_UP;
+	}
 	event_assign(&a->ev, d->base, a->fd, EV_WRITE, attempt_cb, a);
 	return event_add(&a->ev, NULL) < 0 ? BEGIN_FAILED : BEGIN_WAITS;
 }

@@ -1,6 +1,12 @@
 /* One connection to any of several addresses. */
 #include "tests/support/proxyworld.h"
 
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+
 #include "proxy/dial.h"
 #include "proxy/limits.h"
 #include "proxy/session.h"
@@ -369,6 +375,51 @@ static void test_free_gives_up_every_attempt(void **state)
 		close(filler[i]);
 }
 
+/* A namespace in which the kernel has one port to give away. */
+static void leave_one_port(unsigned port)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int sock, range;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
+		_exit(90);
+	sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	range = open("/proc/sys/net/ipv4/ip_local_port_range", O_WRONLY | O_CLOEXEC);
+	if (sock < 0 || ioctl(sock, SIOCSIFFLAGS, &lo) < 0 ||
+	    dprintf(range, "%u %u", port, port) < 0)
+		_exit(91);
+	close(range);
+	close(sock);
+}
+
+/* Whether a connection to that port of an address comes about; the child's status. */
+static int dial_the_one_port(const char *text)
+{
+	const struct addr a = ip(text);
+	struct outcome o;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		leave_one_port(40000);
+		start(&o, 40000);
+		dial_add(o.dial, &a, 1, false);
+		finish(&o);
+		_exit(o.fd < 0 ? o.error : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Where nothing listens a socket may connect to itself, and would echo what a client sends. */
+static void test_a_connection_to_itself_is_none(void **state)
+{
+	(void)state;
+	assert_int_equal(dial_the_one_port("127.0.0.1"), ECONNREFUSED);
+	assert_int_equal(dial_the_one_port("::1"), ECONNREFUSED);
+	assert_int_equal(dial_the_one_port("0.0.0.0"), ECONNREFUSED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -382,6 +433,7 @@ int main(void)
 		cmocka_unit_test(test_silent_address_does_not_hold_the_next_one_up),
 		cmocka_unit_test(test_silence_ends_in_a_timeout),
 		cmocka_unit_test(test_free_gives_up_every_attempt),
+		cmocka_unit_test(test_a_connection_to_itself_is_none),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
