@@ -7,13 +7,13 @@
  */
 #include "cli/options.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/resource.h>
 
 #include "base/addr.h"
 #include "base/cleanup.h"
+#include "base/fdname.h"
 #include "base/log.h"
 #include "base/reader.h"
 #include "base/xalloc.h"
@@ -141,22 +141,12 @@ static const struct {
 	{ "never", ASK_NEVER },
 };
 
-/*
- * A descriptor is the caller's only as long as none of ours has taken its number, so it is looked at
- * here: nothing of ours is open yet. 0, 1 and 2 are always open by now.
- */
 static int apply_audit(struct run_options *o, const struct option_spec *spec, const char *value,
 		       struct error *err)
 {
-	uint64_t fd;
-
 	(void)spec;
-	if (strncmp(value, "fd:", 3) == 0 &&
-	    reader_decimal(value + 3, strlen(value + 3), INT_MAX, &fd) &&
-	    fcntl((int)fd, F_GETFD) < 0)
-		return error_set(err, 0,
-				 "descriptor %d is not open; add %d>FILE behind the command",
-				 (int)fd, (int)fd);
+	if (fdname_check(value, err) < 0)
+		return -1;
 	o->audit = value;
 	return 0;
 }

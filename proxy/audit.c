@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fdname.h"
 #include "base/guard.h"
 #include "base/jsonout.h"
 #include "base/log.h"
-#include "base/reader.h"
 #include "base/xalloc.h"
 #include "policy/refusal.h"
 #include "proxy/audit_chain.h"
@@ -241,28 +241,11 @@ static void flush_cb(evutil_socket_t fd, short what, void *arg)
 	flush(arg);
 }
 
-static int open_number(const char *where, struct error *err)
-{
-	uint64_t n;
-	int fd;
-
-	if (!reader_decimal(where + 3, strlen(where + 3), 1 << 20, &n))
-		return error_set(err, 0, "'%s' is no descriptor: say fd:N", where);
-	fd = fcntl((int)n, F_DUPFD_CLOEXEC, 3);
-	if (fd < 0)
-		return error_set(err, errno, "cannot write the audit log to %s", where);
-	if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
-		(void)close(fd);
-		return error_set(err, EBADF, "cannot write the audit log to %s", where);
-	}
-	return fd;
-}
-
 bool audit_is_path(const char *where)
 {
 	size_t n = strlen(JOURNALD);
 
-	return strncmp(where, "fd:", 3) != 0 &&
+	return !fdname_is(where) &&
 	       (strncmp(where, JOURNALD, n) != 0 || (where[n] && where[n] != ':'));
 }
 
@@ -298,8 +281,8 @@ static int open_sink(struct audit *a, const char *where, struct error *err)
 {
 	size_t n = strlen(JOURNALD);
 
-	if (strncmp(where, "fd:", 3) == 0)
-		return open_number(where, err);
+	if (fdname_is(where))
+		return fdname_open(where, "the audit log", err);
 	if (audit_is_path(where))
 		return audit_open_file(where, err);
 	a->journal = true;
@@ -346,7 +329,7 @@ static int refuse_chain(const struct audit *a, const char *where, struct error *
 	struct stat st;
 	CLEANUP_CLOSE int fd = -1;
 
-	if (!a->regular || strncmp(where, "fd:", 3) == 0)
+	if (!a->regular || fdname_is(where))
 		return 0;
 	fd = guard_open(where, O_RDONLY | O_NOCTTY, 0);
 	audit_chain_init(&chain);
@@ -362,7 +345,7 @@ static int start_chain(struct audit *a, const char *where, struct error *err)
 
 	a->chained = true;
 	audit_chain_init(&a->chain);
-	if (!a->regular || strncmp(where, "fd:", 3) == 0)
+	if (!a->regular || fdname_is(where))
 		return 0;
 	a->lock = guard_open(where, O_RDONLY | O_NOCTTY, 0);
 	if (a->lock < 0 || fstat(a->lock, &st) < 0)

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/fdname.h"
 #include "base/guard.h"
 #include "base/xalloc.h"
 
@@ -27,7 +28,10 @@ static const struct format {
 struct reports {
 	const char *const *v;
 	size_t n;
-	int *fd; /* -1: standard error */
+	struct sink {
+		int fd;	       /* -1: standard error */
+		bool replaces; /* what the file held before */
+	} * sink;
 };
 
 static const struct format *find(const char *value)
@@ -57,7 +61,7 @@ int report_check(const char *value, struct error *err)
 		return error_set(err, 0,
 				 "knows text, markdown, json, junit and sarif, each with :FILE or "
 				 "without");
-	return 0;
+	return file ? fdname_check(file, err) : 0;
 }
 
 void report_write(const char *value, const struct tally *t, const char *command, const char *place,
@@ -71,24 +75,44 @@ void report_write(const char *value, const struct tally *t, const char *command,
 	free(row);
 }
 
+static int open_file(const char *file, int flags, struct error *err)
+{
+	int fd = guard_open(file, O_WRONLY | O_CREAT | O_NOCTTY | O_NONBLOCK | flags, 0666);
+
+	if (fd < 0 && errno == ELOOP)
+		return error_set(err, 0,
+				 "the report '%s' is a symbolic link, or one leads there that an "
+				 "earlier run may have left",
+				 file);
+	return fd < 0 ? error_set(err, errno, "cannot write the report '%s'", file) : fd;
+}
+
+/* A descriptor of the caller's is written where it stands: the command's output may be before it. */
+static int open_sink(struct sink *s, const char *value, struct error *err)
+{
+	const char *file = file_of(value);
+	bool append = find(value)->append;
+
+	*s = (struct sink){ .fd = -1 };
+	if (!file)
+		return 0;
+	if (fdname_is(file)) {
+		s->fd = fdname_open(file, "the report", err);
+	} else {
+		s->fd = open_file(file, append ? O_APPEND : 0, err);
+		s->replaces = !append;
+	}
+	return s->fd < 0 ? -1 : 0;
+}
+
 struct reports *reports_open(const char *const *v, size_t n, struct error *err)
 {
 	struct reports *r = xcalloc(1, sizeof(*r));
 
 	r->v = v;
-	r->fd = xcalloc(n + 1, sizeof(*r->fd));
-	for (r->n = 0; r->n < n; r->n++) {
-		const char *file = file_of(v[r->n]);
-
-		r->fd[r->n] = -1;
-		if (!file)
-			continue;
-		r->fd[r->n] = guard_open(file,
-					 O_WRONLY | O_CREAT | O_NOCTTY | O_NONBLOCK |
-						 (find(v[r->n])->append ? O_APPEND : 0),
-					 0666);
-		if (r->fd[r->n] < 0) {
-			(void)error_set(err, errno, "cannot write the report '%s'", file);
+	r->sink = xcalloc(n + 1, sizeof(*r->sink));
+	for (; r->n < n; r->n++) {
+		if (open_sink(&r->sink[r->n], v[r->n], err) < 0) {
 			reports_free(r);
 			return NULL;
 		}
@@ -101,19 +125,19 @@ void reports_free(struct reports *r)
 	if (!r)
 		return;
 	for (size_t i = 0; i < r->n; i++)
-		cleanup_close(&r->fd[i]);
-	free(r->fd);
+		cleanup_close(&r->sink[i].fd);
+	free(r->sink);
 	free(r);
 }
 
 /* A report is made in memory: what cannot be written whole is an error, not half a document. */
-static int put(int fd, bool append, const char *text, size_t len)
+static int put(const struct sink *s, const char *text, size_t len)
 {
 	struct stat st;
 
-	if (!append && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(fd, 0) < 0)
+	if (s->replaces && fstat(s->fd, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(s->fd, 0) < 0)
 		return -1;
-	return fd_write_all(fd, text, len);
+	return fd_write_all(s->fd < 0 ? STDERR_FILENO : s->fd, text, len);
 }
 
 int reports_write(const struct reports *r, const struct tally *t, const char *command,
@@ -127,8 +151,7 @@ int reports_write(const struct reports *r, const struct tally *t, const char *co
 		if (!out)
 			return error_set(err, errno, "cannot write a report");
 		report_write(r->v[i], t, command, place, out);
-		if (fclose(out) != 0 || put(r->fd[i] < 0 ? STDERR_FILENO : r->fd[i],
-					    find(r->v[i])->append, text, len) < 0)
+		if (fclose(out) != 0 || put(&r->sink[i], text, len) < 0)
 			return error_set(err, errno, "cannot write the report '%s'", r->v[i]);
 	}
 	return 0;

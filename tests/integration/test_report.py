@@ -234,6 +234,21 @@ class Reports(WorldCase):
         self.assertTrue(said["markdown"].startswith(first["markdown"]))
         self.assertGreater(len(said["markdown"]), len(first["markdown"]))
 
+    def test_a_report_is_added_to_what_the_output_holds(self):
+        """Standard error may be the log of a job: what is in it already is not ours to empty."""
+        for to in ("", ":/dev/stderr", ":/dev/fd/2", ":fd:2", ":/proc/self/fd/2"):
+            with open(self.path("job.log"), "w", encoding="ascii") as log:
+                log.write("before\n")
+                log.flush()
+                done = self.w.sbx_run(["--report", "text" + to], ["sh", "-c", "echo said >&2"],
+                                      stderr=log)
+            self.assertEqual(done.returncode, 0, to)
+            self.assertRegex(self.read("job.log"),
+                             r"\Abefore\nsaid\n0 allowed, 0 refused.*\n\Z", to)
+        done = self.w.sbx_run(["--report", "text:fd:99"], ["true"])
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("descriptor 99 is not open", done.stderr)
+
     def test_nothing_happened(self):
         done = self.w.sbx_run(["--report", "json:" + self.path("none.json"), "--report", "junit:" +
                                self.path("none.xml"), "--report", "text"], ["true"])
