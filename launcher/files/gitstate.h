@@ -8,49 +8,15 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <time.h>
 
-#include "launcher/files/gitseen.h"
-
-/**
- * struct gitstate - what is known of one git directory
- * @tree: the working tree, O_PATH, not owned; -1 if it is not known
- * @since: when another run has begun, which is not over: what is younger may be its command's; or zero
- * @seen: what was there at the start
- */
-struct gitstate {
-	int tree;
-	struct timespec since;
-	struct gitseen seen;
-};
-
-/** enum gitstate_task - what is to be done about a file */
-enum gitstate_task {
-	GITSTATE_NOTE,	/* remember what is the user's */
-	GITSTATE_WARN,	/* the same, and tell of what may be an earlier run's */
-	GITSTATE_SWEEP, /* take away what is new */
-};
-
-/**
- * struct gitstate_visit - a walk through a git directory
- * @read: how many bytes of files have been read; a bound of what a command can keep the walk busy with
- * @say: told of each thing; @at is its place, @which more about it or "", @done what has become of it
- */
-struct gitstate_visit {
-	enum gitstate_task task;
-	uint64_t *read;
-	void (*say)(void *arg, const char *at, const char *what, const char *which,
-		    const char *done);
-	void *arg;
-};
+#include "launcher/files/gitvisit.h"
 
 /**
  * gitstate_dir() - a directory of the walk; if it holds state of an operation, look at it
  * @dir: the directory, open; @name: what it is called
  * @at: its path within the git directory
  */
-void gitstate_dir(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
+void gitstate_dir(struct gitvisit_known *g, const struct gitvisit *v, int dir, const char *name,
 		  const char *at);
 
 /**
@@ -58,13 +24,13 @@ void gitstate_dir(struct gitstate *g, const struct gitstate_visit *v, int dir, c
  * @dir: the directory, open
  * @at: its path within the git directory
  */
-void gitstate_linked(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *at);
+void gitstate_linked(struct gitvisit_known *g, const struct gitvisit *v, int dir, const char *at);
 
 /** gitstate_is_file() - whether gitstate_file() is to be called for a file of this name. */
 bool gitstate_is_file(const char *name);
 
 /** gitstate_file() - the same for a file @name, which is in @dir. */
-void gitstate_file(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
+void gitstate_file(struct gitvisit_known *g, const struct gitvisit *v, int dir, const char *name,
 		   const char *at);
 
 /** gitstate_is_top() - whether gitstate_top() is to be called for a file of this name. */
@@ -75,7 +41,7 @@ bool gitstate_is_top(const char *name);
  *
  * A new repository that an index knows of keeps its files, but is none any more: its .git is renamed.
  */
-void gitstate_top(struct gitstate *g, const struct gitstate_visit *v, int dir, const char *name,
+void gitstate_top(struct gitvisit_known *g, const struct gitvisit *v, int dir, const char *name,
 		  const char *at);
 
 /**
@@ -86,7 +52,7 @@ void gitstate_top(struct gitstate *g, const struct gitstate_visit *v, int dir, c
  *
  * Each is told. Return: the length that is left.
  */
-size_t gitstate_filter(const struct gitstate *g, const struct gitstate_visit *v, const char *at,
+size_t gitstate_filter(const struct gitvisit_known *g, const struct gitvisit *v, const char *at,
 		       const char *what, char *text, size_t n, unsigned *taken);
 
 /**
@@ -98,18 +64,7 @@ size_t gitstate_filter(const struct gitstate *g, const struct gitstate_visit *v,
  */
 const char *gitstate_elsewhere(const char *text, size_t n, int tree);
 
-/** gitstate_is_older() - whether what was changed at @ctime is none of another run's command. */
-bool gitstate_is_older(const struct gitstate *g, struct timespec ctime);
-
-/** gitstate_take_away() - remove a file that the command has left. Return: what to say of that. */
-const char *gitstate_take_away(int dir, const char *name);
-
 /** gitstate_clear() - free what is known; @tree stays open. */
-void gitstate_clear(struct gitstate *g);
-
-/* What to say of something that may be an earlier run's. */
-#define GITSTATE_ORPHAN                                                                         \
-	"it may be left from a run that was killed with all its processes: remove it if it is " \
-	"not yours"
+void gitstate_clear(struct gitvisit_known *g);
 
 #endif

@@ -43,6 +43,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "launcher/files/gitstate.h"
+#include "launcher/files/gitvisit.h"
 
 #define ENTRIES_MAX (1024 * 1024) /* that are looked at, a fraction of a second */
 #define DEPTH_MAX   128
@@ -70,7 +71,7 @@ struct leftover {
 	char *path;
 	char **unseen;
 	size_t nunseen;
-	struct gitstate state;
+	struct gitvisit_known state;
 	bool bare, head, commondir;
 };
 
@@ -78,7 +79,7 @@ struct leftover {
 struct visit {
 	struct leftover *l;
 	bool sweep;
-	struct gitstate_visit state;
+	struct gitvisit state;
 	unsigned long entries, lines;
 	uint64_t read;
 	leftover_tell *tell;
@@ -162,7 +163,7 @@ static bool is_known(const struct leftover *l, const char *at, const struct iden
 
 static void remember(struct leftover *l, const char *at, const struct identity *id)
 {
-	if (gitstate_is_older(&l->state, id->changed))
+	if (gitvisit_is_older(&l->state, id->changed))
 		gitseen_add(&l->state.seen, GITSEEN_ODD, at, id, sizeof(*id));
 }
 
@@ -204,14 +205,14 @@ static void visit_odd(struct visit *v, int dir, const char *name, const char *at
 	if (!v->sweep) {
 		remember(v->l, at, &id);
 		if (v->l->kind == LEFTOVER_ORPHAN)
-			say(v, at, kind_of(mode), target, GITSTATE_ORPHAN);
+			say(v, at, kind_of(mode), target, GITVISIT_ORPHAN);
 		return;
 	}
 	if (is_known(v->l, at, &id))
 		return;
 	say(v, at, kind_of(mode), target,
 	    is_unseen(v->l, at) ? "it may have been there before; remove it if it is not yours"
-				: gitstate_take_away(dir, name));
+				: gitvisit_take_away(dir, name));
 }
 
 /* Whether @at is "@name" or ends with "/@name". */
@@ -458,7 +459,7 @@ static void note_tree(struct leftover *l)
 static void sweep_tree_of(struct visit *v, const char *name)
 {
 	say(v, name, "it makes a repository of the directory, whose configuration git obeys", "",
-	    gitstate_take_away(v->l->dir, name));
+	    gitvisit_take_away(v->l->dir, name));
 }
 
 /* Either of the two: what is missing could come with the next run, or be the user's. */
@@ -494,7 +495,7 @@ struct leftover *leftover_note(int dir, enum leftover_kind kind, leftover_tell *
 	v.state.read = &v.read;
 	v.state.say = say;
 	v.state.arg = &v;
-	v.state.task = kind == LEFTOVER_ORPHAN ? GITSTATE_WARN : GITSTATE_NOTE;
+	v.state.task = kind == LEFTOVER_ORPHAN ? GITVISIT_WARN : GITVISIT_NOTE;
 	l->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
 	l->kind = kind;
 	l->path = fd_path(dir);
@@ -529,7 +530,7 @@ void leftover_sweep(struct leftover *l, leftover_tell *tell, void *arg)
 	struct stat was;
 	bool given;
 
-	v.state = (struct gitstate_visit){ GITSTATE_SWEEP, &v.read, say, &v };
+	v.state = (struct gitvisit){ GITVISIT_SWEEP, &v.read, say, &v };
 	given = give_back(l->dir, &was);
 	if (l->kind != LEFTOVER_TREE)
 		visit_top(&v);

@@ -94,8 +94,8 @@ static void check_options(const char *text, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct gitstate g = { .tree = -1 };
-	const struct gitstate_visit v = { GITSTATE_SWEEP, NULL, say, NULL };
+	struct gitvisit_known g = { .tree = -1 };
+	const struct gitvisit v = { GITVISIT_SWEEP, NULL, say, NULL };
 	char *text = copy(data, size), *same = copy(data, size);
 	const char *first = memchr(same, '\t', size);
 	unsigned taken = 0, again = 0;

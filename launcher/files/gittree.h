@@ -1,0 +1,21 @@
+/*
+ * gittree.h - where the working tree of a git directory is
+ */
+#ifndef LAUNCHER_FILES_GITTREE_H
+#define LAUNCHER_FILES_GITTREE_H
+
+#include "launcher/files/gitvisit.h"
+
+/** gittree_read() - a file in a git directory; the caller frees it. NULL if there is none. */
+char *gittree_read(int dir, const char *name);
+
+/**
+ * gittree_open() - the working tree of a linked worktree or a submodule
+ * @at: the path of a file in @dir
+ *
+ * Return: O_PATH, owned by the caller; -1 unless it is what was there at the start: the command may have
+ * moved the working tree, and put another in its place.
+ */
+int gittree_open(struct gitvisit_known *g, const struct gitvisit *v, int dir, const char *at);
+
+#endif

@@ -1,0 +1,275 @@
+/*
+ * Theory of operation
+ *
+ * An index, and the files that a split one refers to: names in it that lead out of the working tree, or
+ * into .git. git checkout writes there, hooks or start-up files, and git commit copies from there.
+ * A repository that it knows of is one that git status looks into, and whose configuration it obeys. Those
+ * of the start are locked (gitobeys.c).
+ */
+#include "launcher/files/indexstate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/xalloc.h"
+#include "launcher/files/gitconfig.h"
+#include "launcher/files/gitindex.h"
+#include "launcher/files/gitnested.h"
+#include "launcher/files/gittree.h"
+
+#define INDEX_MAX  (256 * 1024 * 1024) /* of two million files */
+#define NAMES_MAX  (1024 * 1024)
+#define LINKS_MAX  (16 * 1024) /* repositories that an index knows of */
+#define DOT_GIT	   GITNESTED_DOT_GIT
+#define ENTRY_COST 512 /* of GITVISIT_READ_MAX, for an entry of a directory */
+#define SHARED	   "sharedindex."
+
+#define LOOKS  "git would look into this repository, and obey its configuration:"
+#define WRITES "git would write or read a file elsewhere by it ('git reset' makes a new one):"
+
+static void take_format(void *arg, const char *section, const char *key, const char *value)
+{
+	size_t *hash = arg;
+
+	if (strcasecmp(section, "extensions") == 0 && strcasecmp(key, "objectformat") == 0)
+		*hash = strcmp(value, "sha256") == 0 ? GITINDEX_SHA256 : GITINDEX_SHA1;
+}
+
+/* The size of an object's name, as the configuration says, which is locked. */
+static size_t hash_size(int dir)
+{
+	CLEANUP_FREE char *common = gittree_read(dir, "commondir");
+	CLEANUP_CLOSE int other = -1;
+	CLEANUP_FREE char *config = NULL;
+	size_t hash = GITINDEX_SHA1;
+
+	if (common) {
+		common[strcspn(common, "\r\n")] = '\0';
+		other = openat(dir, common, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	}
+	config = gittree_read(other < 0 ? dir : other, "config");
+	if (config)
+		gitconfig_parse(config, strlen(config), take_format, &hash);
+	return hash;
+}
+
+/** struct identity - of a file, until somebody changes it; @older: it is none of another run */
+struct identity {
+	uint64_t v[4];
+	bool older;
+};
+
+static bool identify(const struct gitvisit_known *g, int dir, const char *name, struct identity *id)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	id->v[0] = st.st_dev;
+	id->v[1] = st.st_ino;
+	id->v[2] = (uint64_t)st.st_ctim.tv_sec;
+	id->v[3] = (uint64_t)st.st_ctim.tv_nsec;
+	id->older = gitvisit_is_older(g, st.st_ctim);
+	return true;
+}
+
+/* At the start: that the file is what @kind says; later: whether it was, and nobody has changed it. */
+static bool is_still(struct gitvisit_known *g, const struct gitvisit *v, enum gitseen_kind kind,
+		     const char *at, const struct identity *id)
+{
+	if (v->task == GITVISIT_SWEEP)
+		return gitseen_has(&g->seen, kind, at, id->v, sizeof(id->v));
+	if (id->older)
+		gitseen_add(&g->seen, kind, at, id->v, sizeof(id->v));
+	return false;
+}
+
+/**
+ * struct links - repositories of an index
+ * @tree: the working tree
+ * @at: where the index is
+ * @n: how many there are, of which @max are looked at
+ * @trees: how many directories are left out, of which @looked are new and have been looked for
+ * @hash: the size of an object's name
+ * @older: nothing in the index is another run's
+ * @unseen: something could not be looked at
+ */
+struct links {
+	struct gitvisit_known *g;
+	const struct gitvisit *v;
+	int tree;
+	const char *at;
+	unsigned long n, max, trees, looked;
+	size_t hash;
+	bool older, unseen;
+};
+
+/* Whether it was there at the start, if this is not the start. */
+static bool is_known_repo(struct links *l, const char *name, const uint64_t id[static 4],
+			  struct timespec since)
+{
+	CLEANUP_FREE char *where = xasprintf("%s:%s", l->at, name);
+	struct gitseen *seen = &l->g->seen;
+	const size_t n = 4 * sizeof(*id);
+
+	if (l->v->task != GITVISIT_SWEEP && gitvisit_is_older(l->g, since))
+		gitseen_add(seen, GITSEEN_REPO, where, id, n);
+	return l->v->task != GITVISIT_SWEEP || gitseen_has(seen, GITSEEN_REPO, where, id, n);
+}
+
+/* Of a directory that nobody can look into: whether it is still that. The command could look, if it is its. */
+static bool is_closed_repo(struct links *l, int dir, const char *name)
+{
+	CLEANUP_FREE char *closed = xasprintf("%s:", name);
+	struct stat st;
+	uint64_t id[4];
+
+	if (fstat(dir, &st) < 0)
+		return false;
+	id[0] = st.st_dev;
+	id[1] = st.st_ino;
+	id[2] = (uint64_t)st.st_ctim.tv_sec;
+	id[3] = (uint64_t)st.st_ctim.tv_nsec;
+	return is_known_repo(l, closed, id, st.st_ctim) || st.st_uid != geteuid();
+}
+
+/* Whether the .git in @dir is what it was at the start. */
+static bool is_same_repo(struct links *l, int dir, const char *name)
+{
+	struct timespec made = { 0 };
+	struct statx st;
+	uint64_t id[4];
+
+	if (statx(dir, DOT_GIT, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
+		return errno == ENOENT || is_closed_repo(l, dir, name);
+	if (st.stx_mask & STATX_BTIME)
+		made = (struct timespec){ st.stx_btime.tv_sec, st.stx_btime.tv_nsec };
+	id[0] = makedev(st.stx_dev_major, st.stx_dev_minor);
+	id[1] = st.stx_ino;
+	id[2] = (uint64_t)made.tv_sec;
+	id[3] = (uint64_t)made.tv_nsec;
+	return is_known_repo(l, name, id, made);
+}
+
+static void unmake(void *arg, int dir, const char *name)
+{
+	struct links *l = arg;
+
+	l->v->say(l->v->arg, l->at, LOOKS, name, gitnested_unmake(dir));
+}
+
+/*
+ * A directory that the index leaves out: git takes the names in it from an object as soon as it is there.
+ * Repositories are never among those that git leaves out, but a command may have written such an object. So
+ * none may lie there, unless the object was in the index at the start.
+ */
+static void take_tree(struct links *l, const char *name, const uint8_t *tree)
+{
+	CLEANUP_FREE char *where = xasprintf("%s:%s", l->at, name);
+	CLEANUP_FREE char *path = xstrndup(name, strlen(name) - 1);
+	CLEANUP_CLOSE int dir = -1;
+	uint64_t left = *l->v->read < GITVISIT_READ_MAX
+				? (GITVISIT_READ_MAX - *l->v->read) / ENTRY_COST
+				: 0;
+	uint64_t before = left;
+
+	l->trees++;
+	if (l->v->task != GITVISIT_SWEEP && l->older)
+		gitseen_add(&l->g->seen, GITSEEN_SPARSE, where, tree, l->hash);
+	if (l->v->task != GITVISIT_SWEEP || l->tree < 0 || l->unseen ||
+	    gitseen_has(&l->g->seen, GITSEEN_SPARSE, where, tree, l->hash))
+		return;
+	dir = fd_open_plain(l->tree, path, O_PATH | O_DIRECTORY);
+	if (dir < 0)
+		l->unseen = errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
+	else
+		l->unseen = !gitnested_find(dir, path, &left, unmake, l);
+	l->unseen |= ++l->looked > NAMES_MAX;
+	*l->v->read += (before - left) * ENTRY_COST;
+}
+
+/* By a link on the way git does not look for repositories either. */
+static void take_repository(struct links *l, const char *name)
+{
+	bool look = l->n++ < l->max && l->tree >= 0;
+	CLEANUP_CLOSE int dir = !look ? -1 : fd_open_plain(l->tree, name, O_PATH | O_DIRECTORY);
+
+	if (dir < 0 && look && errno == EACCES && l->v->task == GITVISIT_SWEEP)
+		l->v->say(
+			l->v->arg, l->at, LOOKS, name,
+			"it cannot be looked at; see whether it is yours before you use git there");
+	if (dir < 0 || is_same_repo(l, dir, name))
+		return;
+	unmake(l, dir, name);
+}
+
+static void take_link(void *arg, const char *name, const uint8_t *tree)
+{
+	if (tree)
+		take_tree(arg, name, tree);
+	else
+		take_repository(arg, name);
+}
+
+bool indexstate_is_shared(const char *name)
+{
+	return strncasecmp(name, SHARED, strlen(SHARED)) == 0;
+}
+
+void indexstate_visit(struct gitvisit_known *g, const struct gitvisit *v, int dir, const char *name,
+		      const char *at)
+{
+	bool own = !strchr(at, '/') && g->tree >= 0;
+	CLEANUP_CLOSE int fd = -1, other = -1;
+	CLEANUP_FREE char *text = NULL, *found = NULL;
+	struct links links = { .g = g, .v = v, .at = at };
+	bool shared = indexstate_is_shared(name);
+	struct identity id = { .older = false };
+	enum gitindex is = GITINDEX_BAD;
+	size_t n;
+
+	if (identify(g, dir, name, &id) && v->task == GITVISIT_SWEEP &&
+	    is_still(g, v, GITSEEN_PLAIN, at, &id))
+		return;
+	links.older = id.older;
+	fd = fd_open_regular(dir, name, O_NOFOLLOW, &(struct error){ 0 });
+	if (fd < 0 && (errno == ENOENT || errno == ELOOP || errno == EINVAL || errno == EISDIR))
+		return;
+	text = fd < 0 ? NULL : gitvisit_read_all(v, fd, INDEX_MAX, &n);
+	other = own ? -1 : gittree_open(g, v, dir, at);
+	links.tree = own ? g->tree : other;
+	links.max = shared ? NAMES_MAX : LINKS_MAX;
+	links.hash = hash_size(dir);
+	if (text)
+		is = gitindex_check(text, n, links.hash, shared, take_link, &links, &found);
+	if (links.n > links.max || links.unseen)
+		is = GITINDEX_BAD;
+	if (is == GITINDEX_OK && links.n == 0 && links.trees == 0)
+		(void)is_still(g, v, GITSEEN_PLAIN, at, &id);
+	if (is_still(g, v, GITSEEN_INDEX, at, &id))
+		return;
+	switch (is) {
+	case GITINDEX_OK:
+		break;
+	case GITINDEX_ELSEWHERE:
+		gitvisit_deal(v, dir, name, at, WRITES, found);
+		break;
+	case GITINDEX_BAD:
+		gitvisit_deal(
+			v, dir, name, at,
+			links.unseen ? "an index of git's with a directory that cannot be looked at"
+				     : "an index of git's that cannot be read whole",
+			"");
+		break;
+	}
+}
