@@ -23,7 +23,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/xalloc.h"
-#include "cli/layers.h"
+#include "cli/layers/layers.h"
 #include "cli/pathglob.h"
 #include "cli/privsock.h"
 #include "cli/selfpath.h"

@@ -16,7 +16,7 @@
 #include "cli/filemark.h"
 #include "cli/forwards.h"
 #include "cli/hostaddrs.h"
-#include "cli/layers.h"
+#include "cli/layers/layers.h"
 #include "cli/prove.h"
 #include "cli/report/hint.h"
 #include "cli/report/refusals.h"

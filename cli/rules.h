@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "cli/filemark.h"
-#include "cli/layers.h"
+#include "cli/layers/layers.h"
 #include "cli/options.h"
 #include "policy/policy.h"
 

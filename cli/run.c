@@ -26,7 +26,7 @@
 #include "cli/confine.h"
 #include "cli/filehint.h"
 #include "cli/gate.h"
-#include "cli/layers.h"
+#include "cli/layers/layers.h"
 #include "cli/report/learn.h"
 #include "cli/lockdown.h"
 #include "cli/options.h"

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "cli/layers.h"
+#include "cli/layers/layers.h"
 #include "cli/options.h"
 
 struct tls_trust;

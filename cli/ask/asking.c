@@ -28,7 +28,7 @@
 #include "cli/ask/askexec.h"
 #include "cli/ask/control.h"
 #include "cli/ask/helper.h"
-#include "cli/layers.h"
+#include "cli/layers/layers.h"
 #include "cli/ask/mark.h"
 #include "cli/ask/memory.h"
 #include "cli/ask/outcome.h"

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "cli/layers.h"
+#include "cli/layers/layers.h"
 #include "cli/options.h"
 #include "policy/policy.h"
 #include "policy/refusal.h"

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/xalloc.h"
-#include "cli/layers.h"
+#include "cli/layers/layers.h"
 
 static void put_rules(FILE *out)
 {

@@ -124,6 +124,7 @@ class Reload(WorldCase):
         os.chmod(self.w.path("pol"), 0o755)
         self.path = self.path or self.w.path("pol", "live.json")
         self.put(settings)
+        time.sleep(0.02)  # a file of the same tick as the start is read twice, and told twice
         self.proc = self.w.popen(
             self.w.sbx_argv(["-v", "-p", self.path, *options], ["/usr/bin/python3", "-c", COMMAND]),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.open_log(), text=True, env=env)

@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/xalloc.h"
-#include "cli/layers.h"
+#include "cli/layers/layers.h"
 #include "cli/rules.h"
 #include "cli/trust.h"
 

@@ -8,8 +8,8 @@
  * managed file requires the sandbox (allowManagedDomainsOnly, or allowUnsandboxedCommands: false of
  * a Claude Code file), a project's file only tightens whoever trusts it.
  */
-#ifndef CLI_LAYERS_H
-#define CLI_LAYERS_H
+#ifndef CLI_LAYERS_LAYERS_H
+#define CLI_LAYERS_LAYERS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,34 +22,6 @@
 #define LAYERS_MANAGED_FILE "/etc/sbx-net/settings.json"
 #define LAYERS_PROJECT_FILE ".sbx-net/settings.json"
 #define LAYERS_MAX	    32 /* files of one run */
-
-/** enum layer_rank - which layer a file belongs to; lower is higher */
-enum layer_rank {
-	LAYER_MANAGED,
-	LAYER_COMMAND_LINE,
-	LAYER_PROJECT,
-	LAYER_USER,
-};
-
-struct layer_file;
-
-/**
- * struct layer - one file
- * @owners: besides the first: a later reading may keep what it says
- * @rank: its layer
- * @loosens: its allow entries and loosening switches count
- * @dir: what relative paths in it are relative to
- * @kept, @nkept: a project's domain lists, as they were when trust in them was judged
- */
-struct layer {
-	unsigned owners;
-	enum layer_rank rank;
-	bool loosens;
-	char *dir;
-	struct settings *settings;
-	struct layer_file *kept;
-	size_t nkept;
-};
 
 struct layers;
 struct reread;
