@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/printable.h"
+#include "base/ttylead.h"
 
 #define COLUMNS_MAX 1024 /* of a terminal that is asked for its column; wider ones are not */
 
@@ -63,23 +64,36 @@ void log_set_around(void (*before)(void *arg), void (*after)(void *arg), void *a
 	around.arg = arg;
 }
 
-/* What leads to the start of a line; empty where we are at one, or where it is no terminal. */
+/* Out of a line that may be unfinished, whatever the column: as many blanks as a line has. */
+static size_t put_blanks(char *out)
+{
+	struct winsize ws;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) < 0 || ws.ws_col == 0 || ws.ws_col > COLUMNS_MAX)
+		return 0;
+	memset(out, ' ', ws.ws_col);
+	out[ws.ws_col] = '\r';
+	return ws.ws_col + 1U;
+}
+
+/* What leads to the start of a line, and into sight; empty where it is no terminal. */
 static struct iovec lead(void)
 {
-	static char blanks[COLUMNS_MAX + 1];
-	struct winsize ws;
-	size_t n;
+	static char text[TTYLEAD_MAX + COLUMNS_MAX + 1];
+	const char *here = ttylead(STDERR_FILENO);
+	size_t n = strlen(here);
 
-	if (line_open && !*line_open)
-		return (struct iovec){ eol, 0 };
-	if (line_open)
-		return crlf ? (struct iovec){ eol, 2 } : (struct iovec){ eol + 1, 1 };
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &ws) < 0 || ws.ws_col == 0 || ws.ws_col > COLUMNS_MAX)
-		return (struct iovec){ eol, 0 };
-	n = ws.ws_col;
-	memset(blanks, ' ', n);
-	blanks[n++] = '\r';
-	return (struct iovec){ blanks, n };
+	memcpy(text, here, n);
+	if (n && !line_open)
+		n += put_blanks(text + n);
+	else if (n && !*line_open)
+		text[n++] = '\r'; /* over what a terminal may show of @here */
+	else if (n) {
+		if (crlf)
+			text[n++] = '\r';
+		text[n++] = '\n';
+	}
+	return (struct iovec){ text, n };
 }
 
 static bool has_room(void)

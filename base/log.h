@@ -31,12 +31,13 @@ void log_set_crlf(bool on);
  * @open: kept by whoever relays the terminal; cleared here when a line of ours has ended it
  *
  * Then a line of ours starts with a line end where it has to. A terminal that others write to without
- * being asked (NULL, the default) is made to say it itself: see log_fresh_line().
+ * being asked (NULL, the default) is made to say it itself: see log_fresh_line(). At a terminal
+ * ttylead() stands before each line.
  */
 void log_set_line(volatile bool *open);
 
 /**
- * log_fresh_line() - before something is written to stderr in another way: begin at the left
+ * log_fresh_line() - before something is written to stderr in another way: begin at the left, in sight
  *
  * Nothing where stderr is no terminal. Where nobody knows the column, as many blanks as a line has are
  * written and a carriage return: they stay in an empty line, and lead out of one that is not.

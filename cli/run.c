@@ -510,6 +510,8 @@ static int tell(const struct run *r)
 	struct error err;
 	int rc = 0;
 
+	if (r->tally)
+		log_fresh_line();
 	if (r->learn && learn_save(r->learn, r->tally, &err) < 0)
 		rc = fprintf(stderr, "sbx-net: %s\n", err.msg);
 	if (r->tally && reports_write(r->reports, r->tally, asking_command(r->asking),
@@ -563,6 +565,8 @@ static int run(struct run *r)
 		status = supervisor_run(&cfg, &err);
 	}
 	end_launcher(r);
+	if (ran && err.msg[0])
+		log_fresh_line();
 	if (err.msg[0])
 		say_failure(&err, status);
 	if (ran)

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 
 #include "base/cleanup.h"
+#include "base/ttylead.h"
 
 #define COLUMNS_MIN 40
 #define COLUMNS_MAX 120 /* longer lines are hard to read */
@@ -37,7 +38,7 @@ static const char *const paints[] = {
 
 struct card_style card_style(int fd)
 {
-	const char *term = getenv("TERM"), *plain = getenv("NO_COLOR");
+	const char *plain = getenv("NO_COLOR");
 	struct card_style s = { .columns = 80 };
 	struct winsize size;
 
@@ -51,7 +52,7 @@ struct card_style card_style(int fd)
 	}
 	if (s.columns > COLUMNS_MAX)
 		s.columns = COLUMNS_MAX;
-	s.cursor = term && *term && strcmp(term, "dumb") != 0;
+	s.cursor = ttylead_obeys();
 	s.colour = s.cursor && !(plain && *plain);
 	return s;
 }

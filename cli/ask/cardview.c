@@ -6,30 +6,24 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/ttylead.h"
 #include "cli/ask/asking.h"
-
-/*
- * What the command left may not take the card away, or hide it while something like a card of its own
- * is in sight. First the end of a string (ECMA-48: DCS, OSC, APC), which would swallow the card until
- * the same end: tmux takes everything into a DCS. Then the modes in which output goes elsewhere, or
- * is read in other ways: VT52, a printer (MC), the status line (DECSASD), another page (DECPCCM).
- */
-#define HERE "\033\\\033<\033[4i\033[0$}\033[?64h"
 
 /*
  * No colours, the usual letters, no insertion, the cursor visible; nothing protected, neither from now
  * on nor from being erased (xterm keeps what stands behind SPA until DECSCA has been used); and no
  * region in which the card would scroll by itself (which homes the cursor, so that is kept).
  */
-#define RESET                                                           \
-	HERE "\033[0m\033(B\017\033[4l\033[?25h\033W\033[1\"q\033[0\"q" \
-	     "\0337\033[?69l\033[r\0338"
+#define RESET                                                      \
+	"\033[0m\033(B\017\033[4l\033[?25h\033W\033[1\"q\033[0\"q" \
+	"\0337\033[?69l\033[r\0338"
 
 /*
- * Pictures would cover the card (kitty's protocol: delete what is shown). A terminal that does not
- * know strings of this kind prints it, so what is erased next is the line where it stands.
+ * Pictures would cover the card (kitty's protocol: delete what is shown), and a link that is open (OSC
+ * 8) would lead from it. A terminal that does not know strings of this kind prints them, so what is
+ * erased next is the line where they stand.
  */
-#define NO_PICTURES "\033_Ga=d\033\\\r"
+#define NO_STRINGS "\033_Ga=d\033\\\033]8;;\033\\\r"
 
 /* A terminal that takes nothing just now (Ctrl-S) must not hold up a proxy. */
 void cardview_put(const struct cardview *v, const char *text)
@@ -50,6 +44,8 @@ void cardview_erase(struct cardview *v)
 {
 	char move[32];
 
+	if (v->lines && v->shared)
+		cardview_put(v, ttylead(v->out));
 	if (v->lines && !v->shared && card_style(v->out).cursor) {
 		(void)snprintf(move, sizeof(move), "\r\033[%uA\033[J", v->lines - 1);
 		cardview_put(v, v->lines > 1 ? move : "\r\033[J");
@@ -98,12 +94,14 @@ void cardview_draw(struct cardview *v, const struct question *q, const struct ca
 	bool first = v->lines == 0, hidden = v->small;
 
 	cardview_erase(v);
+	if (first || v->shared)
+		cardview_put(v, ttylead(v->out));
 	if (style.cursor && (first || v->shared))
 		cardview_put(v, RESET);
 	if (first)
 		cardview_put(v, "\r\n");
 	if (style.cursor)
-		cardview_put(v, first || v->shared ? NO_PICTURES "\033[J" : "\033[J");
+		cardview_put(v, first || v->shared ? NO_STRINGS "\033[J" : "\033[J");
 	v->lines = card_format(q, &style, rest, text);
 	v->small = style.narrow || (style.rows && v->lines > style.rows);
 	if (v->small) {
@@ -125,6 +123,8 @@ static void draw_input(const struct cardview *v, const struct question *q)
 {
 	const struct card_style style = card_style(v->out);
 
+	if (v->shared)
+		cardview_put(v, ttylead(v->out));
 	cardview_put(v, style.cursor ? "\033[0m\r\033[K" : "\r\n");
 	put_input(v, q, &style);
 }

@@ -215,7 +215,7 @@ class AtTheTerminal(AskCase):
 
     def test_the_card_is_in_sight_whatever_the_command_has_begun(self):
         """A string without an end would swallow the card, and leave one of the command's in sight."""
-        for begun in ("\\033Pz", "\\033_x"):
+        for begun in ("\\033Pz", "\\033_x", "\\033]0;x", "\\033Pz\\033"):
             with self.subTest(begun):
                 t = self.terminal(["--ask", "tty"],
                                   ["sh", "-c", "printf 'other.example:80 a allow %s'; " % begun +
@@ -550,10 +550,40 @@ class AtTheTerminal(AskCase):
     def test_dumb_terminal(self):
         t = self.terminal(["--ask", "tty"], self.curl(URL), term="dumb")
         t.expect(" deny")
-        self.assertNotIn("\x1b", t.text)
+        self.assertNotIn("\x1b", self.but_ends(t))
         t.send("ao")
         self.assertEqual(t.wait(), 0)
-        self.assertNotIn("\x1b", t.text)
+        self.assertNotIn("\x1b", self.but_ends(t))
+
+    def but_ends(self, t):
+        """The end of a string is all that a dumb terminal gets: it may be none."""
+        return t.text.replace("\x1b\\", "")
+
+    def test_a_terminal_that_is_not_dumb_but_said_to_be(self):
+        """It knows strings, and shows the card behind one that the command has begun."""
+        for term, begun in (("dumb", "\\033Pz"), ("dumb", "\\033]0;z"), ("", "\\033Pz\\033"), ("dumb", "")):
+            with self.subTest(term=term, begun=begun):
+                t = self.terminal(["--ask", "tty"],
+                                  ["sh", "-c", "printf 'other.example:80 a allow %s'; " % begun +
+                                   " ".join(self.curl("-f", URL))], term=term)
+                self.assertIn("good.example:80   by HTTP", "\n".join(self.card(t)))
+                self.assertNotIn("\x1b[", self.but_ends(t))
+                t.send("do")
+                self.assertEqual(t.wait(), 22)
+
+    def test_the_card_is_no_link(self):
+        """Where the command has left a link open, it ends above the card."""
+        for begun, end in (("\\033]8;;http://evil.example/\\033\\\\link", ""),
+                           ("\\033]8;id=1;http://evil.example/\\007link", ""),
+                           ("\\033]8;;http://evil.example/\\007link", "\\033]8;;\\007")):
+            with self.subTest(begun=begun, end=end):
+                t = self.terminal(["--ask", "tty"], ["sh", "-c", "printf '%s%s'; " % (begun, end) +
+                                                     " ".join(self.curl("-f", URL))])
+                self.card(t)
+                s = Screen(t.text)
+                self.assertEqual(["".join(s.cells[r][c] for r, c in sorted(s.linked))], ["link"])
+                t.send("do")
+                self.assertEqual(t.wait(), 22)
 
 
 class NeverAsked(AskCase):

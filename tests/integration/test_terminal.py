@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import pty
+import re
 import select
 import shutil
 import signal
@@ -16,9 +17,12 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from screen import Screen  # noqa: E402
 from terminal import LEADER  # noqa: E402
 
 SBX_NET = os.environ.get("SBX_NET", "sbx-net")
+# before a line of ours: the end of a string, and what leads back to the screen
+HERE = b"\x1b\\\x1b\\\x1b<\x1b[4i\x1b[0$}\x1b[?64h"
 LIMIT = 20
 
 
@@ -225,8 +229,8 @@ class Test(Case):
 
     def test_refusal_lines_are_glued_to_nothing(self):
         """A line that the command has begun is ended first, and only then."""
-        begun = ((b"working... ", b"\r\n"), (b"done\\n", b""), (b"\\033[33mspin\\033[0m", b"\r\n"),
-                 (b"spin\\r\\033[K", b""), (b"\\033]0;title\\a", b""), (b"half", b"\r\n"))
+        begun = ((b"working... ", b"\r\n"), (b"done\\n", b"\r"), (b"\\033[33mspin\\033[0m", b"\r\n"),
+                 (b"spin\\r\\033[K", b"\r"), (b"\\033]0;title\\a", b"\r"), (b"half", b"\r\n"))
         script = "stty -echo; echo up; "
         for port, (text, _) in enumerate(begun, 1):
             # what was begun has been relayed when the key comes
@@ -237,26 +241,57 @@ class Test(Case):
             text = text.decode("unicode-escape").encode().replace(b"\n", b"\r\n")
             self.assertEqual(t.read_until(text), b"")
             t.type(b"\n")
-            self.assertEqual(t.read_until(b"sbx-net: refused evil.example:%d " % port), lead)
+            self.assertEqual(t.read_until(b"sbx-net: refused evil.example:%d " % port), HERE + lead)
             t.read_until(b"allow with: --allow evil.example:%d\r\n" % port)
-        self.assertEqual(t.read_until(b"sbx-net: 6 refusals, 6 targets:"), b"")
+        self.assertEqual(t.read_until(b"sbx-net: 6 refusals, 6 targets:"), HERE + b"\r")
         self.end(t, 0)
 
     def test_the_summary_is_glued_to_nothing(self):
         t = self.start("bash", "-c", (self.REFUSED % 1) + (self.REFUSED % 2) + "printf half")
         t.read_until(b"evil.example:2\r\n")
-        self.assertRegex(t.read_until(b"sbx-net: 2 refusals, 2 targets:"), rb"^half\r?\n$")
+        self.assertRegex(t.read_until(b"sbx-net: 2 refusals, 2 targets:"),
+                         b"^half" + re.escape(HERE) + rb"\r\n$")
         self.end(t, 0)
+
+    BEGUN = ("\\033Pz", "\\033]0;z", "\\033_z", "\\033^z", "\\033Xz", "\\033Pz\\033", "\\033[1", "")
+
+    def test_lines_are_in_sight_whatever_the_command_has_begun(self):
+        """Neither a refusal nor the summary becomes a part of a string without an end."""
+        for begun in self.BEGUN:
+            with self.subTest(begun):
+                script = ("printf '%s'; " % begun) + (self.REFUSED % 1)
+                t = self.start("bash", "-c", script + script + (self.REFUSED % 2) +
+                               "printf '%s'" % begun)
+                self.see_lines(t.read_until(b"evil.example:1 --allow evil.example:2\r\n"))
+                self.end(t, 0)
+
+    def see_lines(self, text):
+        lines = Screen((text + b"end").decode()).lines()
+        for what in ("refused evil.example:1 (", "refused evil.example:2 (", "3 refusals, 2 targets:",
+                     "     2x evil.example:1 ("):
+            self.assertEqual(len([x for x in lines if x.startswith("sbx-net: " + what)]), 1, lines)
 
     def test_refusal_lines_are_glued_to_nothing_without_a_relay(self):
         """The column is nobody's to know: a line of blanks stays in an empty line, and leaves others."""
+        seen = self.without_relay("printf 'half' >&2; " + self.REFUSED % 1, 20)
+        self.assertRegex(seen, b"^half" + re.escape(HERE) +
+                         rb" {20}\rsbx-net: refused evil.example:1 [^\r\n]*\r\n")
+
+    def test_lines_are_in_sight_without_a_relay(self):
+        for begun in self.BEGUN:
+            with self.subTest(begun):
+                script = "printf '%s' >&2; " % begun
+                self.see_lines(self.without_relay(script + (self.REFUSED % 1) * 2 + script +
+                                                  (self.REFUSED % 2) + script, 80))
+
+    def without_relay(self, script, columns):
+        """What a terminal gets that is the command's standard error alone."""
         master, slave = pty.openpty()
-        fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 20, 0, 0))
+        fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
         with open(self.work + "/out", "wb") as out:
-            p = subprocess.Popen([SBX_NET, "run", "--no-config", "--", "bash", "-c",
-                                  "printf 'half' >&2; " + self.REFUSED % 1], cwd=self.work, stdout=out,
-                                 stdin=subprocess.DEVNULL, stderr=slave, env=environment(self.work),
-                                 start_new_session=True)
+            p = subprocess.Popen([SBX_NET, "run", "--no-config", "--", "bash", "-c", script],
+                                 cwd=self.work, stdout=out, stdin=subprocess.DEVNULL, stderr=slave,
+                                 env=environment(self.work), start_new_session=True)
         os.close(slave)
         seen = b""
         with contextlib.suppress(OSError):  # EIO: nobody has it open any more
@@ -267,7 +302,7 @@ class Test(Case):
                 seen += data
         os.close(master)
         self.assertEqual(p.wait(LIMIT), 0)
-        self.assertRegex(seen, rb"^half {20}\rsbx-net: refused evil.example:1 [^\r\n]*\r\n")
+        return seen
 
     def test_a_redirected_standard_error_has_plain_lines(self):
         with open(self.work + "/err", "wb") as err:

@@ -2,8 +2,10 @@
 import re
 
 CONTROL = re.compile(r"\x1b\[([?0-9;]*)([ -/]*[@-~])|\x1b([78VW<\\])|\x1b\(B")
-# As in tmux and xterm: anything up to its end is no text
-STRING = re.compile(r"\x1b[P_](?:.|\n)*?(?:\x1b\\|\Z)")
+# As in tmux, anything up to its end is no text, and an ESC that does not begin that end takes along what
+# is behind it; OSC may also end with BEL. The group is where an OSC 8 leads.
+STRING = re.compile(r"\x1b(?:\](?:8;[^;\x07\x1b]*;([^\x07\x1b]*)|(?:[^\x07\x1b]|\x1b[^\\])*)(?:\x07|\x1b\\|\x1b?\Z)"
+                    r"|[PX^_](?:[^\x1b]|\x1b[^\\])*(?:\x1b\\|\x1b?\Z))")
 
 
 class Screen:
@@ -15,11 +17,13 @@ class Screen:
         self.saved = (0, 0)
         self.kept = set()  # what SPA protects
         self.protects = self.keeps = False
+        self.link, self.linked = "", set()  # where what is shown leads, and what leads anywhere
         at = 0
         while at < len(text):
             found = CONTROL.match(text, at)
             string = STRING.match(text, at)
             if string:
+                self.link = self.link if string.group(1) is None else string.group(1)
                 at = string.end()
             elif found:
                 self.control(found)
@@ -31,12 +35,15 @@ class Screen:
     def lines(self):
         return ["".join(row).rstrip() for row in self.cells]
 
+    def up(self, cells):
+        return {(r - (self.top < r <= self.bottom), c) for r, c in cells if r != self.top}
+
     def down(self):
         if self.row == self.bottom:
             del self.cells[self.top]
             self.cells.insert(self.bottom, [" "] * self.cols)
-            self.kept = {(r - (self.top < r <= self.bottom), c) for r, c in self.kept
-                         if r != self.top}
+            self.kept = self.up(self.kept)
+            self.linked = self.up(self.linked)
         elif self.row < self.rows - 1:
             self.row += 1
 
@@ -51,6 +58,9 @@ class Screen:
                 self.down()
             self.cells[self.row][self.col] = char
             self.kept.discard((self.row, self.col))
+            self.linked.discard((self.row, self.col))
+            if self.link:
+                self.linked.add((self.row, self.col))
             if self.protects:
                 self.kept.add((self.row, self.col))
             self.col += 1
@@ -59,6 +69,7 @@ class Screen:
         for col in range(start, end):
             if not self.keeps or (row, col) not in self.kept:
                 self.cells[row][col] = " "
+                self.linked.discard((row, col))
 
     def control(self, found):
         numbers, what, kept = found.groups()

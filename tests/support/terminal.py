@@ -29,7 +29,7 @@ with open(sys.argv[1] + ".new", "w") as f:
     f.write(str(status))
 os.rename(sys.argv[1] + ".new", sys.argv[1])
 """
-COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b_[^\x1b]*\x1b\\|\x1b[78<W\\]|\x1b\(B|\x0f|\r")
+COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[_\]][^\x1b]*\x1b\\|\x1b[78<W\\]|\x1b\(B|\x0f|\r")
 
 
 class Terminal:

@@ -1,9 +1,12 @@
 /* Lines on a stderr that nobody reads. */
 #include <fcntl.h>
+#include <pty.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -85,6 +88,55 @@ static void test_a_full_pipe_does_not_hold_us(void **state)
 	assert_non_null(strstr(text, "after\n"));
 }
 
+/* What a terminal of four columns gets for a line of ours. */
+static void line_at_terminal(const char *term, volatile bool *open, char *out, size_t size)
+{
+	const struct winsize ws = { .ws_col = 4, .ws_row = 10 };
+	int master, slave, saved = dup(STDERR_FILENO);
+	ssize_t n;
+
+	assert_int_equal(openpty(&master, &slave, NULL, NULL, &ws), 0);
+	assert_int_equal(dup2(slave, STDERR_FILENO), STDERR_FILENO);
+	(void)setenv("TERM", term, 1);
+	log_set_line(open);
+	log_raw("line\n", 5);
+	log_set_line(NULL);
+	n = read(master, out, size - 1);
+	out[n > 0 ? n : 0] = '\0';
+	assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+	assert_int_equal(close(saved) | close(master) | close(slave), 0);
+}
+
+/* A string that somebody has left unfinished ends before a line of ours; also one whose last is ESC. */
+static void test_a_terminal_is_led_out_of_strings(void **state)
+{
+	static const struct {
+		const char *term, *lead;
+	} row[] = {
+		{ "xterm", "\033\\\033\\\033<\033[4i\033[0$}\033[?64h" },
+		{ "dumb", "\033\\\033\\" },
+		{ "", "\033\\\033\\" },
+	};
+	volatile bool open;
+	char want[256], got[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		line_at_terminal(row[i].term, NULL, got, sizeof(got));
+		(void)snprintf(want, sizeof(want), "%s    \rline\r\n", row[i].lead);
+		assert_string_equal(got, want);
+		open = false;
+		line_at_terminal(row[i].term, &open, got, sizeof(got));
+		(void)snprintf(want, sizeof(want), "%s\rline\r\n", row[i].lead);
+		assert_string_equal(got, want);
+		open = true;
+		line_at_terminal(row[i].term, &open, got, sizeof(got));
+		(void)snprintf(want, sizeof(want), "%s\r\nline\r\n", row[i].lead);
+		assert_string_equal(got, want);
+		assert_false(open);
+	}
+}
+
 static void test_a_line_too_long_is_cut(void **state)
 {
 	static char line[LOG_LINE_MAX * 2], text[LOG_LINE_MAX * 2];
@@ -123,6 +175,7 @@ int main(void)
 		cmocka_unit_test(test_lines_are_written_whole),
 		cmocka_unit_test(test_a_full_pipe_does_not_hold_us),
 		cmocka_unit_test(test_a_line_too_long_is_cut),
+		cmocka_unit_test(test_a_terminal_is_led_out_of_strings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
