@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/jsonout.h"
 #include "base/xalloc.h"
-#include "policy/lint.h"
+#include "policy/hosting.h"
 #include "policy/pattern.h"
 #include "policy/suffix.h"
 
@@ -179,7 +179,7 @@ bool grant_widen(const struct target *t, struct suffixes *suffixes, char out[GRA
 	struct pattern p;
 
 	if (target_is_literal(t) || !dot || suffix_is_shared(suffixes, dot + 1, NULL) ||
-	    lint_is_shared_hosting(dot + 1))
+	    hosting_is_shared(dot + 1))
 		return false;
 	(void)snprintf(text, sizeof(text), "*%.*s:%u", HOSTNAME_MAX, dot, (unsigned)t->port);
 	if (!parse_pattern(text, &p))

@@ -120,13 +120,16 @@ bool hostname_equal(const struct hostname *a, const struct hostname *b)
 	return a->len == b->len && !memcmp(a->s, b->s, a->len);
 }
 
+bool hostname_text_is_under(const char *name, const char *suffix)
+{
+	size_t n = strlen(name), m = strlen(suffix);
+
+	return n >= m && !strcmp(name + n - m, suffix) && (n == m || name[n - m - 1] == '.');
+}
+
 bool hostname_is_under(const struct hostname *h, const char *suffix)
 {
-	size_t n = strlen(suffix);
-
-	if (h->len < n || memcmp(h->s + h->len - n, suffix, n) != 0)
-		return false;
-	return h->len == n || h->s[h->len - n - 1] == '.';
+	return hostname_text_is_under(h->s, suffix);
 }
 
 bool hostname_is_local(const struct hostname *h)

@@ -49,6 +49,9 @@ bool hostname_equal(const struct hostname *a, const struct hostname *b);
 /** hostname_is_under() - whether @h is the canonical name @suffix or lies below it. */
 bool hostname_is_under(const struct hostname *h, const char *suffix);
 
+/** hostname_text_is_under() - the same of a canonical name as text. */
+bool hostname_text_is_under(const char *name, const char *suffix);
+
 /** hostname_is_local() - localhost, *.localhost, ip6-localhost and the like (RFC 6761 6.3). */
 bool hostname_is_local(const struct hostname *h);
 

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/xalloc.h"
-#include "policy/lint.h"
+#include "policy/hosting.h"
 #include "policy/policy.h"
 #include "policy/suffix.h"
 
@@ -140,7 +140,7 @@ static const char *parent_of(const struct target *t, struct suffixes *suffixes)
 {
 	const char *dot = target_is_literal(t) ? NULL : strchr(t->host.s, '.');
 
-	if (!dot || suffix_is_shared(suffixes, dot + 1, NULL) || lint_is_shared_hosting(dot + 1))
+	if (!dot || suffix_is_shared(suffixes, dot + 1, NULL) || hosting_is_shared(dot + 1))
 		return NULL;
 	return dot + 1;
 }

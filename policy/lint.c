@@ -7,6 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "policy/hosting.h"
+#include "policy/hostname.h"
 #include "policy/lint_tables.h"
 #include "policy/pattern.h"
 #include "policy/ruleset.h"
@@ -49,22 +51,6 @@ warn(struct linter *l, enum lint_kind kind, const struct rule *rule, const char 
 		       log_escape(text, sizeof(text), rule->text, strlen(rule->text)), why);
 	l->cb(l->ctx, &w);
 	l->n++;
-}
-
-/* Whether the canonical name @name is @suffix or lies below it. */
-static bool is_under(const char *name, const char *suffix)
-{
-	size_t n = strlen(name), m = strlen(suffix);
-
-	return n >= m && !strcmp(name + n - m, suffix) && (n == m || name[n - m - 1] == '.');
-}
-
-bool lint_is_shared_hosting(const char *domain)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(shared_hosting); i++)
-		if (is_under(shared_hosting[i], domain))
-			return true;
-	return is_under(domain, "amazonaws.com");
 }
 
 static bool is_wildcard(const struct pattern *p)
@@ -152,9 +138,8 @@ static void check_shared_hosting(struct linter *l, const struct pattern *p, cons
 		return;
 	if (l->suffixes && suffix_is_shared(l->suffixes, p->host.s, suffix) && *suffix)
 		found = suffix;
-	for (size_t i = 0; !found && i < ARRAY_SIZE(shared_hosting); i++)
-		if (is_under(shared_hosting[i], p->host.s))
-			found = shared_hosting[i];
+	if (!found)
+		found = hosting_under(p->host.s);
 	if (found)
 		warn(l, LINT_SHARED_HOSTING, rule,
 		     "allows names that anybody can get below %s; write the hosts that are meant",
@@ -165,9 +150,9 @@ static void check_relay(struct linter *l, const struct pattern *p, const struct 
 {
 	for (size_t i = 0; i < ARRAY_SIZE(relays); i++) {
 		const struct relay *r = &relays[i];
-		bool itself = is_under(p->host.s, r->name);
+		bool itself = hostname_text_is_under(p->host.s, r->name);
 
-		if (!itself && !(is_wildcard(p) && is_under(r->name, p->host.s)))
+		if (!itself && !(is_wildcard(p) && hostname_text_is_under(r->name, p->host.s)))
 			continue;
 		if (itself)
 			warn(l, LINT_RELAY, rule, "is a way around the list: %s %s", r->name,

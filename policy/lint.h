@@ -68,7 +68,4 @@ bool lint_opens_no_port(const struct pattern *p);
 #define LINT_OPENS_NO_PORT \
 	"opens no port on the sandbox's own loopback; name the port, as in localhost:5432"
 
-/** lint_is_shared_hosting() - the names that the public suffix list does not have. */
-bool lint_is_shared_hosting(const char *domain);
-
 #endif

@@ -6,58 +6,6 @@
 #ifndef POLICY_LINT_TABLES_H
 #define POLICY_LINT_TABLES_H
 
-/* Below these anybody can get a name for the asking. */
-static const char *const shared_hosting[] = {
-	"amazonaws.com",
-	"appspot.com",
-	"azureedge.net",
-	"azurewebsites.net",
-	"b-cdn.net",
-	"backblazeb2.com",
-	"bitbucket.io",
-	"blob.core.windows.net",
-	"blogspot.com",
-	"cloudapp.azure.com",
-	"cloudapp.net",
-	"cloudfront.net",
-	"cloudfunctions.net",
-	"codeberg.page",
-	"deno.dev",
-	"digitaloceanspaces.com",
-	"elasticbeanstalk.com",
-	"fastly.net",
-	"firebaseapp.com",
-	"fly.dev",
-	"github.io",
-	"githubpreview.dev",
-	"gitlab.io",
-	"glitch.me",
-	"googleusercontent.com",
-	"herokuapp.com",
-	"hf.space",
-	"myshopify.com",
-	"netlify.app",
-	"on.aws",
-	"ondigitalocean.app",
-	"onrender.com",
-	"pages.dev",
-	"r2.dev",
-	"railway.app",
-	"repl.co",
-	"replit.app",
-	"replit.dev",
-	"run.app",
-	"storage.googleapis.com",
-	"surge.sh",
-	"trafficmanager.net",
-	"tumblr.com",
-	"vercel.app",
-	"web.app",
-	"wixsite.com",
-	"wordpress.com",
-	"workers.dev",
-};
-
 /* Services through which data reaches places that are not on the list. */
 struct relay {
 	const char *name;
