@@ -129,7 +129,7 @@ static int check_for_list(enum list list, const struct pattern *p, const char *t
 		return error_set(
 			err, 0,
 			"\"%s\": this list takes names that may lead to private addresses; to "
-			"open an address or a block, allow it: --allow %s",
+			"open an address or a block, allow it: --allow '%s'",
 			text, text);
 	return 0;
 }

@@ -196,36 +196,42 @@ static void put_target(struct line *l, const struct target *t)
 }
 
 /* The address to list: the one a name led to, or the literal itself. */
-static void put_entry(struct line *l, const struct target *t, const struct decision *d)
+static struct target entry_of(const struct target *t, const struct decision *d)
 {
 	struct target direct = *t;
 
 	if (d->addr.family != AF_UNSPEC)
 		target_from_addr(&d->addr, t->port, &direct);
-	put_target(l, &direct);
+	return direct;
+}
+
+/* For a shell: to zsh, brackets are a pattern that no file matches, and that is an error. */
+static void put_option(struct line *l, const char *name, const struct target *t)
+{
+	bool quoted = t->addr.family == AF_INET6;
+
+	put(l, name);
+	put(l, quoted ? " '" : " ");
+	put_target(l, t);
+	put(l, quoted ? "'" : "");
 }
 
 /* The options that put the target on the lists that it lacks, and the address behind its name. */
 static void put_options(struct line *l, const struct target *t, const struct decision *d)
 {
+	struct target entry = entry_of(t, d), direct;
 	unsigned lists = d->lists;
-	struct target direct = *t;
 
 	if (!lists || is_address_refused(t, d))
 		lists = d->code == CODE_ONLY ? LACKS_ONLY : LACKS_ALLOW;
-	if (lists & LACKS_ALLOW) {
-		put(l, "--allow ");
-		put_entry(l, t, d);
-	}
-	if (lists & LACKS_ONLY) {
-		put(l, lists & LACKS_ALLOW ? " --only " : "--only ");
-		put_entry(l, t, d);
-	}
+	if (lists & LACKS_ALLOW)
+		put_option(l, "--allow", &entry);
+	if (lists & LACKS_ONLY)
+		put_option(l, lists & LACKS_ALLOW ? " --only" : "--only", &entry);
 	if (d->leads_to.family == AF_UNSPEC)
 		return;
 	target_from_addr(&d->leads_to, t->port, &direct);
-	put(l, " --allow ");
-	put_target(l, &direct);
+	put_option(l, " --allow", &direct);
 }
 
 static enum remedy remedy_of(const struct target *t, const struct decision *d)
@@ -251,7 +257,7 @@ static bool is_kept(const struct target *t, const struct decision *d)
 /* Where the entry has to go, and by whom. */
 static void put_keeper(struct line *l, const struct target *t, const struct decision *d)
 {
-	struct target direct = *t;
+	struct target entry = entry_of(t, d), direct;
 
 	put(l, d->keeper->managed ? "; only the administrator can allow it, in "
 				  : "; --locked: add to ");
@@ -259,7 +265,7 @@ static void put_keeper(struct line *l, const struct target *t, const struct deci
 	if (d->keeper->managed)
 		return;
 	put(l, ": ");
-	put_entry(l, t, d);
+	put_target(l, &entry);
 	if (d->leads_to.family == AF_UNSPEC)
 		return;
 	target_from_addr(&d->leads_to, t->port, &direct);

@@ -75,13 +75,25 @@ static void address_of(const json_t *line, struct addr *out)
 		(void)addr_parse(text, strlen(text), out);
 }
 
+/* A word of a remedy: of plain characters, or such with brackets in quotes (refusal.c). */
+static size_t plain_word(const char *p)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz0123456789-._:[]";
+	size_t quoted = *p == '\'', n = strspn(p + quoted, plain);
+
+	return !quoted ? n : p[1 + n] == '\'' ? n + 2 : 0;
+}
+
 /* To be copied into a shell: what is no option with a target was not written by us. */
 static const char *remedy_of(const json_t *line)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyz0123456789-._:[] ";
-	const char *text = text_of(line, "remedy");
+	const char *text = text_of(line, "remedy"), *p = text;
 
-	return text && strncmp(text, "--", 2) == 0 && !text[strspn(text, plain)] ? text : NULL;
+	if (!text || strncmp(text, "--", 2) != 0)
+		return NULL;
+	for (p += plain_word(p); *p == ' ' && plain_word(p + 1);)
+		p += 1 + plain_word(p + 1);
+	return *p ? NULL : text;
 }
 
 static void add(const json_t *line, unsigned at, struct tally *t)

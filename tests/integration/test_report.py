@@ -196,6 +196,9 @@ class Reports(WorldCase):
         line = {"event": "decision", "verdict": "deny", "code": "not-listed", "host": "x.example",
                 "port": 80, "via": "connect", "text": "```\nrm -rf ~"}
         for remedy, shown in (("--allow x.example:80", True), ("--allow x; rm", False),
+                              ("--allow '[2001:db8::1]:80' --only x.example", True),
+                              ("--allow '[2001:db8::1]:80", False), ("--allow 'x'; rm", False),
+                              ("--allow '[::1]:80'$(rm)", False), ("--allow  '' x", False),
                               ("```\n# x", False), ("rm x", False)):
             path = self.w.write("odd.log", json.dumps(dict(line, remedy=remedy)) + "\n")
             done = self.w.run([self.w.sbx, "report", "markdown", path])

@@ -40,7 +40,7 @@ static void test_format_every_code(void **state)
 		  "example.com:443" },
 		{ "[2001:db8::1]:443", CODE_NOT_LISTED, NULL, NULL,
 		  "refused [2001:db8::1]:443 (not on the allow list); allow with: --allow "
-		  "[2001:db8::1]:443" },
+		  "'[2001:db8::1]:443'" },
 		{ "a.bad.example:443", CODE_DENIED, NULL, &plain,
 		  "refused a.bad.example:443 (denied by *.bad.example, --deny)" NOTHING },
 		{ "a.bad.example:443", CODE_DENIED, NULL, &full,
@@ -55,7 +55,7 @@ static void test_format_every_code(void **state)
 		  "127.0.0.1:3000" },
 		{ "h.example:3000", CODE_LOOPBACK, "::1", NULL,
 		  "refused h.example:3000 (leads to this machine: ::1); allow also with: --allow "
-		  "[::1]:3000" },
+		  "'[::1]:3000'" },
 		{ "localhost:3000", CODE_NOT_LISTED, "10.0.0.1", NULL,
 		  "refused localhost:3000 (not on the allow list: 10.0.0.1); allow also with: "
 		  "--allow 10.0.0.1:3000" },
@@ -477,6 +477,19 @@ static struct run run_of(const struct base *base, const struct grants *answers)
 	return r;
 }
 
+/* What a shell makes of a word: without its quotes. A bare bracket would be a pattern to it. */
+static void unquote(char *word)
+{
+	size_t n = strlen(word);
+
+	assert_true((strchr(word, '[') != NULL) == (*word == '\''));
+	if (*word != '\'')
+		return;
+	assert_true(n > 2 && word[n - 1] == '\'');
+	memmove(word, word + 1, n - 2);
+	word[n - 2] = '\0';
+}
+
 /* Types what is advised. */
 static void type(struct run *r, const char *remedy)
 {
@@ -496,6 +509,7 @@ static void type(struct run *r, const char *remedy)
 
 		assert_true(r->n < OPTIONS_MAX);
 		assert_int_equal(sscanf(remedy, "%31s %259s%n", word, r->words[r->n], &n), 2);
+		unquote(r->words[r->n]);
 		while (k < ARRAY_SIZE(known) && strcmp(known[k].word, word) != 0)
 			k++;
 		if (k == ARRAY_SIZE(known))
