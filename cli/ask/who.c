@@ -21,7 +21,9 @@
 #define SOCKETS_MAX   65536 /* lines of /proc/PID/net/tcp */
 #define FDS_MAX	      8192  /* of one process */
 #define DEPTH_MAX     64
-#define SHOWN_MAX     8 /* names in a chain */
+#define SHOWN_MAX     8	 /* names in a chain */
+#define SCRIPT_WORDS  4	 /* the interpreter, what a "#!" has as its argument, the script */
+#define COMM_LEN      15 /* TASK_COMM_LEN - 1 */
 
 struct process {
 	pid_t pid, parent;
@@ -270,17 +272,48 @@ static bool script_name(pid_t pid, char *out, size_t size)
 	return true;
 }
 
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/*
+ * The script among the first words of (@words, @n), where an interpreter was started by its "#!": the
+ * kernel has named the process after the script then (begin_new_exec()), in 15 bytes. NULL if none.
+ */
+static const char *script_among(const char *words, size_t n, pid_t pid)
+{
+	char comm[64];
+	size_t len;
+
+	if (!read_small(pid, "comm", comm, sizeof(comm), &len))
+		return NULL;
+	comm[strcspn(comm, "\n")] = '\0';
+	len = strlen(comm);
+	for (size_t i = strlen(words) + 1, k = 1; len && i < n && k < SCRIPT_WORDS;
+	     i += strlen(words + i) + 1, k++) {
+		const char *name = base_of(words + i);
+
+		if (strncmp(name, comm, len) == 0 && (!name[len] || len == COMM_LEN))
+			return name;
+	}
+	return NULL;
+}
+
 static void short_name(pid_t pid, char *out, size_t size)
 {
-	const char *slash;
-	char text[256];
+	const char *script = NULL;
+	char text[512];
 	size_t n;
 
-	if (!read_small(pid, "cmdline", text, sizeof(text), &n) || !text[0])
+	if (read_small(pid, "cmdline", text, sizeof(text), &n) && text[0])
+		script = script_among(text, n, pid);
+	else
 		(void)read_small(pid, "comm", text, sizeof(text), &n);
 	text[strcspn(text, "\n")] = '\0';
-	slash = strrchr(text, '/');
-	(void)snprintf(out, size, "%.60s", slash && slash[1] ? slash + 1 : text);
+	(void)snprintf(out, size, "%.60s", script ? script : base_of(text));
 }
 
 /* "make > npm > node > postinstall of left-pad", names that repeat once */

@@ -1,13 +1,16 @@
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,12 +45,23 @@ static void start(struct world *w, int family, int kind)
 	assert_int_equal(getsockname(w->client, (struct sockaddr *)&ss, &len), 0);
 	w->socket.udp = kind == SOCK_DGRAM;
 	assert_true(addr_from_sockaddr((struct sockaddr *)&ss, &w->socket.addr, &w->socket.port));
+}
+
+/* A child, which alone keeps the client's end, runs @body with it. */
+static void give(struct world *w, void (*body)(int client, void *arg), void *arg)
+{
 	w->child = fork();
 	if (w->child == 0) {
-		(void)pause();
-		_exit(0);
+		body(w->client, arg);
+		_exit(1);
 	}
 	(void)close(w->client);
+}
+
+static void wait_for_the_end(int client, void *arg)
+{
+	(void)client, (void)arg;
+	(void)pause();
 }
 
 static void end(struct world *w)
@@ -64,6 +78,7 @@ static void finds_the_child(int family, int kind)
 	struct world w;
 
 	start(&w, family, kind);
+	give(&w, wait_for_the_end, NULL);
 	assert_true(who_find(getpid(), &w.socket, &who));
 	assert_int_equal(who.pid, w.child);
 	assert_non_null(strstr(who.chain, "test_who"));
@@ -130,12 +145,69 @@ static void test_holder_of_an_ipv6_socket(void **state)
 	finds_the_child(AF_INET6, SOCK_DGRAM);
 }
 
+/* argv of a script that says when it runs, and stays */
+struct script {
+	const char *argv[3];
+	int said[2];
+};
+
+static void run_script(int client, void *arg)
+{
+	const struct script *s = arg;
+	int hold[2];
+
+	(void)fcntl(client, F_SETFD, 0);
+	if (pipe(hold) == 0 && dup2(hold[0], 0) == 0 && dup2(s->said[1], 1) == 1)
+		(void)execv(s->argv[0], (char *const *)(uintptr_t)s->argv);
+}
+
+/* What a "#!" started is named as its user knows it, not by the interpreter alone. */
+static void expect_name(const char *expected, const char *name, const char *line, bool direct)
+{
+	char dir[] = "/tmp/test-who-XXXXXX", path[64], byte;
+	struct script s = { .argv = { direct ? path : "/bin/sh", direct ? NULL : path } };
+	struct who who = { .pid = 0 };
+	struct world w;
+	FILE *f;
+
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "we");
+	assert_non_null(f);
+	(void)fprintf(f, "%s\necho; read x\n", line);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(chmod(path, 0700), 0);
+	assert_int_equal(pipe(s.said), 0);
+	start(&w, AF_INET, SOCK_STREAM);
+	give(&w, run_script, &s);
+	(void)close(s.said[1]);
+	assert_int_equal(read(s.said[0], &byte, 1), 1);
+	assert_true(who_find(getpid(), &w.socket, &who));
+	assert_string_equal(who.chain, expected);
+	(void)close(s.said[0]);
+	(void)unlink(path);
+	(void)rmdir(dir);
+	end(&w);
+}
+
+static void test_names_the_script(void **state)
+{
+	static const char name[] = "fetch-all-that-there-is";
+
+	(void)state;
+	expect_name("fetch", "fetch", "#!/bin/sh", true);
+	expect_name("fetch", "fetch", "#!/bin/sh -e", true);
+	expect_name(name, name, "#!/bin/sh", true);
+	expect_name("sh", "fetch", "#!/bin/sh", false);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_holder_of_an_ipv4_socket),
 		cmocka_unit_test(test_holder_of_an_ipv6_socket),
 		cmocka_unit_test(test_holder_of_a_socket_without_address),
+		cmocka_unit_test(test_names_the_script),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
