@@ -90,6 +90,8 @@ static void raw_mode(struct approvals *a, bool on)
 
 	if (!a->tty || a->raw == on)
 		return;
+	if (!on)
+		cardview_leave(&a->view);
 	mine.c_lflag &= (tcflag_t) ~(ICANON | ECHO);
 	mine.c_cc[VMIN] = 1;
 	mine.c_cc[VTIME] = 0;

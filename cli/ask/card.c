@@ -31,9 +31,14 @@ struct card {
 
 enum paint { PLAIN, TAG, HOST, DIM, KEY, YES, NO, WARN };
 
+/*
+ * The host in colours of its own, also where a palette of the command's cannot be taken back (urxvt). A
+ * terminal that knows palettes only takes the end of it, bright cyan and bold.
+ */
 static const char *const paints[] = {
-	[PLAIN] = "0",	 [TAG] = "0;7",	   [HOST] = "0;1;36", [DIM] = "0;2",
-	[KEY] = "0;1;4", [YES] = "0;1;32", [NO] = "0;1;31",   [WARN] = "0;1;33",
+	[PLAIN] = "0",	 [TAG] = "0;7",	    [HOST] = "0;38;2;255;255;255;48;2;0;90;96;1",
+	[DIM] = "0;2",	 [KEY] = "0;1;4",   [YES] = "0;1;32",
+	[NO] = "0;1;31", [WARN] = "0;1;33",
 };
 
 struct card_style card_style(int fd)
@@ -135,7 +140,8 @@ static void put_wrapped(struct card *c, enum paint paint, const char *text)
 			blank--;
 		if (blank > 0)
 			n = blank;
-		put(c, paint, "%*s%.*s", INDENT, "", (int)n, text);
+		put(c, PLAIN, "%*s", INDENT, "");
+		put(c, paint, "%.*s", (int)n, text);
 		text += n;
 		text += *text == ' ';
 		if (!*text)

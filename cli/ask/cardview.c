@@ -19,6 +19,27 @@
 	"\0337\033[?69l\033[r\0338"
 
 /*
+ * The screen as the card is drawn: in xterm's window for text, not for Tektronix (left by ESC ETX), not
+ * held back (synchronized output: kitty waits for seconds), from left to right in the order it is sent
+ * (VTE: BDSM, SCP, ?2501), in the Linux console's own default colours. And no locked keyboard (KAM).
+ */
+#define SHOWN "\033\003\033[?2026l\033[8h\033[0 k\033[?2501l\033[37;40m\033[8]\033[2l"
+
+/*
+ * A palette in which the card has the colour of what is behind it, and a card of the command's has not:
+ * back to the terminal's own (OSC 104, 105, 110, 111; ESC ] R on the Linux console). Erased next, like
+ * NO_STRINGS. The line may be of double width (DECDWL); ED makes those below single.
+ */
+#define COLOURS "\033]R\033\\\033]104\033\\\033]105\033\\\033]110\033\\\033]111\033\\\r\033#5"
+
+/*
+ * Keys as a terminal sends them, whatever the command wants to hear of them (kitty's protocol: event
+ * types, escape codes for all keys); and as before.
+ */
+#define PLAIN_KEYS     "\033[>u"
+#define KEYS_AS_BEFORE "\033[<u"
+
+/*
  * Pictures would cover the card (kitty's protocol: delete what is shown), and a link that is open (OSC
  * 8) would lead from it. A terminal that does not know strings of this kind prints them, so what is
  * erased next is the line where they stand.
@@ -61,6 +82,13 @@ void cardview_clear(struct cardview *v)
 	v->lines = 0;
 }
 
+void cardview_leave(struct cardview *v)
+{
+	if (v->keys_plain)
+		cardview_put(v, KEYS_AS_BEFORE);
+	v->keys_plain = false;
+}
+
 void cardview_deafen(struct cardview *v)
 {
 	v->deaf = true;
@@ -97,11 +125,14 @@ void cardview_draw(struct cardview *v, const struct question *q, const struct ca
 	if (first || v->shared)
 		cardview_put(v, ttylead(v->out));
 	if (style.cursor && (first || v->shared))
-		cardview_put(v, RESET);
+		cardview_put(v, SHOWN RESET);
+	if (style.cursor && !v->keys_plain)
+		cardview_put(v, PLAIN_KEYS);
+	v->keys_plain = style.cursor;
 	if (first)
 		cardview_put(v, "\r\n");
 	if (style.cursor)
-		cardview_put(v, first || v->shared ? NO_STRINGS "\033[J" : "\033[J");
+		cardview_put(v, first || v->shared ? NO_STRINGS COLOURS "\033[J" : "\033[J");
 	v->lines = card_format(q, &style, rest, text);
 	v->small = style.narrow || (style.rows && v->lines > style.rows);
 	if (v->small) {

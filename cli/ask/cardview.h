@@ -22,6 +22,7 @@
 /**
  * struct cardview - all zero but for @in and @out is a terminal without a card
  * @in: where keys come from; @out: where the card goes. Both are the same terminal
+ * @keys_plain: the terminal has been told to send keys as letters, see cardview_leave()
  * @shared: others write there, too: the card is not erased but drawn again below
  * @deaf: no key counts yet
  * @small: the terminal is too small for the card, and no key counts
@@ -30,7 +31,7 @@
  */
 struct cardview {
 	int in, out;
-	bool shared, deaf, small;
+	bool shared, deaf, small, keys_plain;
 	uint64_t quiet_ms;
 	struct keyguard guard;
 	struct keys keys;
@@ -49,6 +50,9 @@ void cardview_put(const struct cardview *v, const char *text);
 
 /** cardview_erase() - take the card away. */
 void cardview_erase(struct cardview *v);
+
+/** cardview_leave() - the terminal is somebody else's again: what its keys send is what it was. */
+void cardview_leave(struct cardview *v);
 
 /** cardview_clear() - lines may have wrapped: where the card begins is not known any more. */
 void cardview_clear(struct cardview *v);

@@ -56,12 +56,14 @@ struct prompt_tty {
 };
 
 /* For exit(3) without free(): nobody's shell should be left without echo. */
-static const struct prompt_tty *owner;
+static struct prompt_tty *owner;
 
 static void restore_at_exit(void)
 {
-	if (owner)
-		(void)tcsetattr(owner->fd, TCSANOW, &owner->saved);
+	if (!owner)
+		return;
+	cardview_leave(&owner->view);
+	(void)tcsetattr(owner->fd, TCSANOW, &owner->saved);
 }
 
 static int open_tty(void)
@@ -179,8 +181,10 @@ static void give_modes(struct prompt_tty *t)
 	(void)event_del(&t->key);
 	(void)event_del(&t->arm);
 	/* In the background the shell has put its own modes back. */
-	if (in_foreground(t->fd))
+	if (in_foreground(t->fd)) {
+		cardview_leave(&t->view);
 		(void)tcsetattr(t->fd, TCSANOW, &t->saved);
+	}
 	if (t->terminal.resume)
 		t->terminal.resume(t->terminal.arg);
 }

@@ -224,6 +224,36 @@ class AtTheTerminal(AskCase):
                 t.send("do")
                 self.assertEqual(t.wait(), 22)
 
+    def test_the_card_is_in_sight_whatever_the_terminal_was_told(self):
+        """Colours, output that is held back, an order: each hid the card, and not what the command drew."""
+        for told in ("\\033]4;6;#fff;14;#fff\\033\\134", "\\033]10;#fff\\033\\134\\033]11;#fff\\033\\134",
+                     "\\033[?2026h", "\\033[8l\\033[2 k"):
+            with self.subTest(told):
+                t = self.terminal(["--ask", "tty"],
+                                  ["sh", "-c", "printf 'other.example:80 a allow \n%s'; " % told +
+                                   " ".join(self.curl("-f", URL))])
+                self.assertIn("good.example:80   by HTTP", "\n".join(self.card(t)))
+                # where the palette stays as it is, the host has colours of its own
+                self.assertRegex(t.text, r"38;2;[0-9;]*48;2;[0-9;]*mgood\.example:80")
+                t.send("do")
+                self.assertEqual(t.wait(), 22)
+
+    def test_keys_that_the_command_wants_to_hear_more_of(self):
+        """A terminal that tells of each key let go, or sends no letters: an answer is one all the same."""
+        for flags in (0, 3, 8):
+            with self.subTest(flags):
+                t = self.terminal(["--ask", "tty"],
+                                  ["sh", "-c", "printf '\\033[>%du'; " % flags +
+                                   " ".join(self.curl("-f", URL))])
+                self.card(t)
+                self.assertIsNone(t.proc.poll())
+                t.press("d")
+                time.sleep(0.5)
+                t.press("o")
+                self.assertEqual(t.wait(), 22)
+                self.assertIn("denied good.example:80 once (tty)", t.plain())
+                self.assertEqual(t.wanted_keys(), flags)  # the command's again
+
     def test_refusals_stand_beside_the_card(self):
         """A line of ours that comes while a question is up is no part of it."""
         t = self.terminal(["--ask", "tty", "-d", "other.example"],

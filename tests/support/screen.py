@@ -1,11 +1,15 @@
 """What a terminal shows after some output: as much of an xterm as our cards and the tests use."""
 import re
 
-CONTROL = re.compile(r"\x1b\[([?0-9;]*)([ -/]*[@-~])|\x1b([78VW<\\])|\x1b\(B")
+CONTROL = re.compile(r"\x1b\[([?<>0-9;]*)([ -/]*[@-~])|\x1b([78VW<\\\x03])|\x1b\(B|\x1b#[3-6]")
 # As in tmux, anything up to its end is no text, and an ESC that does not begin that end takes along what
 # is behind it; OSC may also end with BEL. The group is where an OSC 8 leads.
 STRING = re.compile(r"\x1b(?:\](?:8;[^;\x07\x1b]*;([^\x07\x1b]*)|(?:[^\x07\x1b]|\x1b[^\\])*)(?:\x07|\x1b\\|\x1b?\Z)"
                     r"|[PX^_](?:[^\x1b]|\x1b[^\\])*(?:\x1b\\|\x1b?\Z))")
+
+# What takes text out of sight, or out of its order, and what ends that: a palette of the colour of
+# what is behind (OSC), output that is held back, text from right to left
+HIDES = {"4": "104", "10": "110", "11": "111", "?2026h": "?2026l", "2 k": "0 k"}
 
 
 class Screen:
@@ -18,11 +22,13 @@ class Screen:
         self.kept = set()  # what SPA protects
         self.protects = self.keeps = False
         self.link, self.linked = "", set()  # where what is shown leads, and what leads anywhere
+        self.unseen = set()  # of HIDES
         at = 0
         while at < len(text):
             found = CONTROL.match(text, at)
             string = STRING.match(text, at)
             if string:
+                self.sight(string.group()[2:].partition(";")[0].rstrip("\x1b\\\x07"))
                 self.link = self.link if string.group(1) is None else string.group(1)
                 at = string.end()
             elif found:
@@ -31,6 +37,11 @@ class Screen:
             else:
                 self.show(text[at])
                 at += 1
+
+    def sight(self, what):
+        if what in HIDES:
+            self.unseen.add(what)
+        self.unseen = {x for x in self.unseen if HIDES[x] != what}
 
     def lines(self):
         return ["".join(row).rstrip() for row in self.cells]
@@ -56,7 +67,7 @@ class Screen:
             if self.col == self.cols:
                 self.col = 0
                 self.down()
-            self.cells[self.row][self.col] = char
+            self.cells[self.row][self.col] = " " if self.unseen else char
             self.kept.discard((self.row, self.col))
             self.linked.discard((self.row, self.col))
             if self.link:
@@ -75,6 +86,7 @@ class Screen:
         numbers, what, kept = found.groups()
         values = [int(x) for x in (numbers or "").split(";") if x.isdigit()]
         first = values[0] if values else 0
+        self.sight((numbers or "") + (what or ""))
         if kept == "7":
             self.saved = (self.row, self.col)
         elif kept == "8":

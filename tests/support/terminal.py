@@ -29,7 +29,8 @@ with open(sys.argv[1] + ".new", "w") as f:
     f.write(str(status))
 os.rename(sys.argv[1] + ".new", sys.argv[1])
 """
-COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b[_\]][^\x1b]*\x1b\\|\x1b[78<W\\]|\x1b\(B|\x0f|\r")
+COLOURS = re.compile(r"\x1b\[[0-9;?<>]*[ -/]*[@-~]|\x1b[_\]][^\x1b]*\x1b\\|\x1b[78<W\\\x03]|\x1b\(B|\x1b#5|"
+                     r"\x0f|\r")
 
 
 class Terminal:
@@ -88,6 +89,24 @@ class Terminal:
 
     def send(self, keys):
         os.write(self.master, keys.encode())
+
+    def wanted_keys(self):
+        """The flags of kitty's keyboard protocol, as what has been written has pushed and popped them."""
+        flags = [0]
+        for more, number in re.findall(r"\x1b\[([<>])(\d*)u", self.text):
+            if more == ">":
+                flags.append(int(number or 0))
+            else:
+                del flags[max(1, len(flags) - int(number or 1)):]
+        return flags[-1]
+
+    def press(self, key):
+        """A key as a terminal sends it that has that protocol."""
+        flags = self.wanted_keys()
+        self.send("\x1b[%du" % ord(key) if flags & 8 else key)
+        if flags & 2:
+            time.sleep(0.05)
+            self.send("\x1b[%d;1:3u" % ord(key))  # it is let go
 
     def resize(self, cols, rows=30):
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
