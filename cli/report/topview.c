@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 #define LINE_BYTES 2048
 
 /* Below that the command gets a line of its own; below the other one not all numbers have room. */
@@ -172,16 +174,19 @@ void topview_print(const struct topview *view, const struct topview_row *row, si
 					    "FAILED",  "OUT", "IN",    "COMMAND" };
 	static const char *const rates[] = { "SESSION", "AGE",	 "CONNS", "ALLOWED", "REFUSED",
 					     "FAILED",	"OUT/s", "IN/s",  "COMMAND" };
+	/* short: a narrow terminal cuts what is longer */
+	static const char *const none[] = {
+		"no run that asks, and no session of a serve",
+		"a run that asks nobody: --ask control has it shown",
+		"of a serve --dir DIR: top --socket DIR/control.sock",
+	};
 	unsigned lines = 4; /* the head, and one kept free for what is left out */
 
 	put_sum(view, row, n, out);
 	put_line(view, out, "", "%s", "");
 	if (n == 0) {
-		put_line(view, out, DIM, "%s",
-			 "no run asks at a terminal or on a control socket, and no serve has a "
-			 "session");
-		put_line(view, out, DIM, "%s",
-			 "of a serve --dir DIR: top --socket DIR/control.sock");
+		for (size_t i = 0; i < ARRAY_SIZE(none); i++)
+			put_line(view, out, DIM, "%s", none[i]);
 		return;
 	}
 	put_columns(view, out, DIM, view->rates ? rates : sums);

@@ -58,7 +58,7 @@ class Top(ServeCase):
         done = self.top()
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("0 sessions", done.stdout)
-        self.assertIn("no serve has a session", done.stdout)
+        self.assertIn("no session of a serve", done.stdout)
         self.assertIn("serve --dir DIR: top --socket DIR/control.sock", done.stdout)
         self.assertEqual(self.top("--json").stdout, "")
         done = self.top("--once", "--socket", "/nonexistent")
