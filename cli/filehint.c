@@ -89,19 +89,29 @@ static char *say_git(const struct githome *g)
 			 start ? ", or " : "", git);
 }
 
-char *filehint_git(const struct launcher_plan *plan)
+char *filehint_git(const struct launcher_plan *plan, bool *inside)
 {
 	struct githome g = { 0 };
-	char *text;
+	char *text = NULL;
 
+	*inside = false;
 	if (plan->fs != FS_WORKSPACE || !githome_find(plan->cwd, &g))
 		return NULL;
-	text = is_writable(plan, g.git) ? NULL : say_git(&g);
+	*inside = path_beneath(g.git, plan->cwd);
+	if (*inside)
+		text = xstrdup(
+			"if git failed to lock a file of its configuration: what git runs or "
+			"obeys is locked as long as a run lasts; do that step outside");
+	else if (!is_writable(plan, g.git))
+		text = say_git(&g);
 	githome_clear(&g);
 	return text;
 }
 
-bool filehint_is_git(const char *command, int status)
+/* With a .git at hand most failures are others; a "git diff" that found something is none at all. */
+bool filehint_is_git(const char *command, int status, bool inside)
 {
-	return status == GIT_FAILED || (status != 0 && strcmp(path_name(command), "git") == 0);
+	bool is_git = strcmp(path_name(command), "git") == 0;
+
+	return status == GIT_FAILED || (is_git && (inside ? status > GIT_FAILED : status != 0));
 }

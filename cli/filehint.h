@@ -19,13 +19,14 @@ struct launcher_plan;
 char *filehint_owner(const struct launcher_plan *plan);
 
 /**
- * filehint_git() - a repository whose .git lies out of what the command may write
+ * filehint_git() - what git cannot write of the repository that the workspace belongs to
+ * @inside: whether its .git is in the workspace: then only what git runs or obeys there is locked
  *
  * To be called before the command runs, which could make one up. Return: as above, for filehint_is_git().
  */
-char *filehint_git(const struct launcher_plan *plan);
+char *filehint_git(const struct launcher_plan *plan, bool *inside);
 
 /** filehint_is_git() - whether a status looks as if git had failed to write: git's own, or one of it. */
-bool filehint_is_git(const char *command, int status);
+bool filehint_is_git(const char *command, int status, bool inside);
 
 #endif

@@ -72,7 +72,8 @@ struct run {
 	struct learn *learn;
 	struct reports *reports;
 	struct startline startline;
-	char *git; /* what to say if git has failed */
+	char *git;	 /* what to say if git has failed */
+	bool git_inside; /* its directory is in the workspace */
 };
 
 /* What git outside would have followed or run. */
@@ -226,7 +227,7 @@ static void look_at_files(struct run *r, const struct launcher_plan *plan)
 	if (owner)
 		log_warn("%s", owner);
 	if (!r->options.quiet)
-		r->git = filehint_git(plan);
+		r->git = filehint_git(plan, &r->git_inside);
 }
 
 /* An interactive command gets a terminal of its own, once nothing more can fail cheaply. */
@@ -476,9 +477,13 @@ static int exit_on_deny(const struct run *r, const struct refusals *refusals)
 	return EXIT_ON_DENY;
 }
 
+/* Where a host was refused, that has been said, and is why git failed. */
 static void tell_of_git(const struct run *r, int status)
 {
-	if (!r->git || !filehint_is_git(r->options.command[0], status))
+	const struct refusals *refusals = r->gate ? gate_refusals(r->gate) : NULL;
+
+	if (!r->git || !filehint_is_git(r->options.command[0], status, r->git_inside) ||
+	    (r->git_inside && refusals && refusals_total(refusals) > 0))
 		return;
 	log_fresh_line();
 	(void)fprintf(stderr, "sbx-net: %s\n", r->git);

@@ -228,6 +228,23 @@ class Workspace(WorldCase):
         done = self.w.sbx_run(["-C", where, *options], ["sh", "-ec", script])
         return done.returncode, [x for x in done.stderr.splitlines() if "if git failed" in x]
 
+    def test_git_that_would_write_its_configuration(self):
+        """git's own words say that a file exists, which nobody finds."""
+        self.repository()
+        for script, told in (("git config --local a.b c || exit 128", True), ("git remote add o x", True),
+                             ("git status > /dev/null", False), ("exit 1", False), ("exit 255", False),
+                             ("curl -s http://evil.example; exit 128", False)):
+            done = self.sbx(script)
+            said = [x for x in done.stderr.splitlines() if "configuration" in x and "sbx-net: if git" in x]
+            self.assertEqual(bool(said), told, (script, done.stderr))
+            self.assertEqual("could not lock config file" in done.stderr, told, done.stderr)
+        for argv, told in ((["config", "a.b", "c"], True), (["diff", "--quiet", "--no-index", "a", "d/b"], False)):
+            done = self.w.sbx_run(["-C", self.dir], ["git", *argv])
+            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual("do that step outside" in done.stderr, told, done.stderr)
+        done = self.w.sbx_run(["-q", "-C", self.dir], ["git", "config", "a.b", "c"])
+        self.assertNotIn("sbx-net:", done.stderr)
+
     def stays_locked(self, where, grant):
         for script in ("echo x > $G/hooks/x", "echo x >> $G/config", "git config a.b c", "echo x > $G/commondir",
                        "mv $G/hooks $G/h", "mv $G $G.x", "rm $G/config", "ln -s /tmp $G/config.worktree"):
