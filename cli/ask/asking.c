@@ -373,14 +373,17 @@ static void closed(void *arg, struct prompt_question *pq, enum prompt_end end,
 {
 	struct item *item = prompt_user(pq);
 	struct asking *a = arg;
+	struct prompt_answer held = { .scope = PROMPT_ONCE };
 	char text[QUESTION_TEXT_MAX];
 
 	(void)event_del(&item->timer);
+	if (answer)
+		held = *answer;
 	if (end == PROMPT_ANSWERED)
-		outcome_remember(a->grants, a->cwd, &item->q, answer);
-	a->recheck |= end == PROMPT_ANSWERED && answer->scope != PROMPT_ONCE;
-	outcome_record(a->host.audit, &item->target, &item->q, end, answer);
-	outcome_text(&item->q, end, answer, text);
+		held.scope = outcome_remember(a->grants, a->cwd, &item->q, answer);
+	a->recheck |= end == PROMPT_ANSWERED && held.scope != PROMPT_ONCE;
+	outcome_record(a->host.audit, &item->target, &item->q, end, answer ? &held : NULL);
+	outcome_text(&item->q, end, &held, text);
 	log_info("question=%llu %s", (unsigned long long)item->q.id, text);
 	for (size_t i = 0; item->announced && i < a->naskers; i++)
 		a->asker[i].ops->close(a->asker[i].self, &item->q, text);

@@ -63,33 +63,48 @@ void outcome_text(const struct question *q, enum prompt_end end, const struct pr
 	}
 }
 
-void outcome_remember(struct grants *grants, const char *cwd, const struct question *q,
-		      const struct prompt_answer *answer)
+/* Return: for how long it holds now: @scope, or less. */
+static enum prompt_scope keep(struct grants *grants, const struct grant *g, enum prompt_scope scope)
 {
-	struct grant *g;
+	bool held = grants_add(grants, g);
 	struct error err;
 
-	if (answer->scope == PROMPT_ONCE)
-		return;
+	if (!held)
+		log_warn("the answer is not remembered: there are too many");
+	if (g->scope != GRANT_RUN && memory_save(g, &err) == 0)
+		return scope;
+	if (!held)
+		return PROMPT_ONCE;
+	if (g->scope != GRANT_RUN)
+		log_warn("the answer holds for this run only: %s", err.msg);
+	return scope == PROMPT_DURATION ? scope : PROMPT_RUN;
+}
+
+enum prompt_scope outcome_remember(struct grants *grants, const char *cwd, const struct question *q,
+				   const struct prompt_answer *answer)
+{
+	enum prompt_scope scope = answer->scope;
+	struct grant *g;
+
+	if (scope == PROMPT_ONCE)
+		return scope;
 	g = xcalloc(1, sizeof(*g));
 	(void)snprintf(g->pattern, sizeof(g->pattern), "%s", answered_target(q, answer));
 	(void)snprintf(g->by, sizeof(g->by), "%s", answer->by);
 	g->allow = answer->allow;
 	g->when = memory_now();
 	g->scope = GRANT_RUN;
-	if (answer->scope == PROMPT_FOREVER)
+	if (scope == PROMPT_FOREVER)
 		g->scope = GRANT_FOREVER;
-	else if (answer->scope != PROMPT_RUN)
+	else if (scope != PROMPT_RUN)
 		g->scope = GRANT_PROJECT;
-	if (answer->scope == PROMPT_DURATION)
+	if (scope == PROMPT_DURATION)
 		g->until = g->when + answer->seconds;
 	if (g->scope == GRANT_PROJECT)
 		(void)snprintf(g->project, sizeof(g->project), "%s", cwd);
-	if (!grants_add(grants, g))
-		log_warn("the answer is not remembered: there are too many");
-	if (g->scope != GRANT_RUN && memory_save(g, &err) < 0)
-		log_warn("the answer holds for this run only: %s", err.msg);
+	scope = keep(grants, g, scope);
 	free(g);
+	return scope;
 }
 
 static const char *code_of(enum prompt_end end, const struct prompt_answer *answer)

@@ -19,10 +19,10 @@ void outcome_text(const struct question *q, enum prompt_end end, const struct pr
  * outcome_remember() - for as long as was answered: in @grants, and in the file if it outlives the run
  * @cwd: the project
  *
- * What cannot be saved holds for the run, and a warning says so.
+ * What cannot be saved holds for the run, and a warning says so. Return: for how long it holds.
  */
-void outcome_remember(struct grants *grants, const char *cwd, const struct question *q,
-		      const struct prompt_answer *answer);
+enum prompt_scope outcome_remember(struct grants *grants, const char *cwd, const struct question *q,
+				   const struct prompt_answer *answer);
 
 /** outcome_record() - a line in the audit log; nothing if @audit or @answer is NULL. */
 void outcome_record(struct audit *audit, const struct target *t, const struct question *q,

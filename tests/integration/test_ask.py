@@ -1401,7 +1401,7 @@ class Memory(AskCase):
     def test_a_full_disk_keeps_the_answers_that_were_there(self):
         """The answer holds for the run, and the person hears that it holds no longer."""
         ask = self.script("mem.sh", "echo allow forever")
-        run = ("%s run --no-config --ask exec:%s -- curl -s -o /dev/null -w '%%%%{http_code}\\n' "
+        run = ("%s run --no-config --audit fd:2 --ask exec:%s -- curl -s -o /dev/null -w '%%%%{http_code}\\n' "
                "http://%%s/" % (self.w.sbx, ask))
         script = "; ".join([
             "mount -t tmpfs -o size=8k,mode=700 none /mnt", "export XDG_STATE_HOME=/mnt",
@@ -1413,6 +1413,8 @@ class Memory(AskCase):
         self.assertEqual(done.stdout.split(), ["200", "200", "same", "answers", "lock", "run"],
                          done.stderr)
         self.assertEqual(done.stderr.count("holds for this run only"), 1)
+        answers = [json.loads(x) for x in done.stderr.splitlines() if x.startswith('{"event":"answer"')]
+        self.assertEqual([x["scope"] for x in answers], ["forever", "run"])
 
     def test_why_knows(self):
         why = [self.w.sbx, "why", "--no-config", "good.example:80"]
