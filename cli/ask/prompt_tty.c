@@ -12,10 +12,12 @@
  * later, so is the card.
  *
  * The line where one types is drawn anew every second. With a relay the screen is ours meanwhile;
- * without one the command may write at any moment: then the card is not erased but drawn again below,
- * at any key that means nothing. What was typed before the card stood is thrown away. In the background we touch nothing
- * and look once a second whether we are in front. A terminal that is hung up is given back at once, so
- * that the relay hears of it, too; its questions are left to others, and to time.
+ * without one the command may write at any moment: then the card is not erased but drawn again
+ * below, at any key that means nothing. Of several runs at one terminal one asks at a time
+ * (ttyturn.c). What was typed before the card stood is thrown away. In the background we touch
+ * nothing and look once a second whether we are in front. A terminal that is hung up is given
+ * back at once, so that the relay hears of it, too; its questions are left to others, and to
+ * time.
  */
 #include "cli/ask/prompt_tty.h"
 
@@ -36,6 +38,7 @@
 #include "base/xalloc.h"
 #include "cli/ask/asking.h"
 #include "cli/ask/cardview.h"
+#include "cli/ask/ttyturn.h"
 
 #define TICK_S 1
 
@@ -52,6 +55,7 @@ struct prompt_tty {
 	bool owned;
 	struct termios saved;
 	struct cardview view;
+	struct ttyturn turn;
 	struct event key, tick, resize, arm;
 };
 
@@ -95,6 +99,12 @@ static bool is_hung_up(int fd)
 static bool is_alone(const struct prompt_tty *t)
 {
 	return !t->view.shared;
+}
+
+/* Whether the card is on the screen, and its keys come to us. */
+static bool is_up(const struct prompt_tty *t)
+{
+	return t->owned && event_pending(&t->key, EV_READ, NULL);
 }
 
 /* Keys are to count when none has been typed for long enough. */
@@ -144,7 +154,7 @@ static void after_line(void *arg)
 {
 	struct prompt_tty *t = arg;
 
-	if (t->question && in_foreground(t->fd))
+	if (t->question && is_up(t) && in_foreground(t->fd))
 		draw(t, NULL, false);
 }
 
@@ -173,6 +183,7 @@ static bool take_modes(struct prompt_tty *t)
 
 static void give_modes(struct prompt_tty *t)
 {
+	ttyturn_leave(&t->turn);
 	if (!t->owned)
 		return;
 	t->owned = false;
@@ -189,10 +200,10 @@ static void give_modes(struct prompt_tty *t)
 		t->terminal.resume(t->terminal.arg);
 }
 
-/* Shows the question, as soon as we are in front. */
+/* Shows the question, as soon as we are in front and no other run asks here. */
 static void show(struct prompt_tty *t)
 {
-	if (!in_foreground(t->fd) || (!t->owned && !take_modes(t)))
+	if (!in_foreground(t->fd) || !ttyturn_take(&t->turn) || (!t->owned && !take_modes(t)))
 		return;
 	draw(t, NULL, true);
 	(void)event_add(&t->key, NULL);
@@ -227,7 +238,7 @@ static void tty_open(void *self, const struct question *q)
 
 	if (!t->question)
 		begin(t, q);
-	else if (t->owned && is_alone(t))
+	else if (is_up(t) && is_alone(t))
 		draw(t, NULL, false);
 }
 
@@ -235,7 +246,7 @@ static void tty_change(void *self, const struct question *q)
 {
 	struct prompt_tty *t = self;
 
-	if (q == t->question && t->owned && is_alone(t))
+	if (q == t->question && is_up(t) && is_alone(t))
 		draw(t, NULL, false);
 }
 
@@ -245,7 +256,7 @@ static void tty_close(void *self, const struct question *q, const char *text)
 	const struct question *next;
 
 	if (q != t->question) {
-		if (t->question && t->owned && is_alone(t))
+		if (t->question && is_up(t) && is_alone(t))
 			draw(t, q, false);
 		return;
 	}
@@ -289,7 +300,7 @@ static void arm_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd, (void)what;
 	if (!t->question || !t->owned)
 		return;
-	if (in_foreground(t->fd))
+	if (is_up(t) && in_foreground(t->fd))
 		cardview_listen(&t->view, t->question);
 	else
 		cardview_deafen(&t->view); /* time that goes by in the background is not quiet */
@@ -333,6 +344,14 @@ static void judge(struct prompt_tty *t, const char *p, size_t n)
 	}
 }
 
+/* In the background: who is in front may ask, and the card is drawn anew before a key counts again. */
+static void step_back(struct prompt_tty *t)
+{
+	(void)event_del(&t->key);
+	t->view.lines = 0; /* whoever is in front has written since */
+	ttyturn_leave(&t->turn);
+}
+
 static void key_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct prompt_tty *t = arg;
@@ -345,7 +364,7 @@ static void key_cb(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	if (!t->question || !in_foreground(fd)) {
-		(void)event_del(&t->key);
+		step_back(t);
 		return;
 	}
 	n = read(fd, buf, sizeof(buf));
@@ -369,9 +388,11 @@ static void tick_cb(evutil_socket_t fd, short what, void *arg)
 		(void)event_del(&t->tick);
 		return;
 	}
-	if (!t->owned || !event_pending(&t->key, EV_READ, NULL))
+	if (!in_foreground(t->fd))
+		step_back(t);
+	else if (!is_up(t))
 		show(t);
-	else if (in_foreground(t->fd))
+	else
 		cardview_tick(&t->view, t->question);
 }
 
@@ -380,7 +401,7 @@ static void resize_cb(evutil_socket_t sig, short what, void *arg)
 	struct prompt_tty *t = arg;
 
 	(void)sig, (void)what;
-	if (!t->question || !t->owned)
+	if (!t->question || !is_up(t))
 		return;
 	cardview_clear(&t->view);
 	draw(t, NULL, false);
@@ -397,6 +418,7 @@ static void tty_free(void *self)
 	(void)event_del(&t->tick);
 	(void)event_del(&t->arm);
 	(void)event_del(&t->resize);
+	ttyturn_close(&t->turn);
 	(void)close(t->fd);
 	free(t);
 }
@@ -421,6 +443,7 @@ int prompt_tty_new(struct asker *out, struct asking *asking, struct event_base *
 	t = xcalloc(1, sizeof(*t));
 	*t = (struct prompt_tty){ .asking = asking, .terminal = *terminal, .fd = fd };
 	t->view = (struct cardview){ .in = fd, .out = fd, .shared = !terminal->suspend };
+	ttyturn_open(&t->turn, fd);
 	(void)event_assign(&t->key, base, fd, EV_READ | EV_PERSIST, key_cb, t);
 	(void)event_assign(&t->tick, base, -1, EV_PERSIST, tick_cb, t);
 	(void)event_assign(&t->arm, base, -1, 0, arm_cb, t);

@@ -96,6 +96,35 @@ class AskCase(WorldCase):
         """The files of the made user are closed to others; the tests are root, which may."""
         return self.w.uid
 
+    def socket_path(self):
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            found = glob.glob(self.state("run", "*.sock"))
+            if found:
+                return found[0]
+            time.sleep(0.02)
+        raise AssertionError("no control socket")
+
+    def connect(self, path=None):
+        """As the made user: only the run's own user is let in."""
+        path = path or self.socket_path()
+        box = []
+
+        def body():
+            libc_setfsuid = __import__("ctypes").CDLL(None)
+            libc_setfsuid.syscall(117, -1, self.w.uid, -1)  # setresuid of this thread alone
+            try:
+                box.append(Control(path))
+            except OSError as e:
+                box.append(e)
+        t = threading.Thread(target=body)
+        t.start()
+        t.join()
+        if isinstance(box[0], Exception):
+            raise box[0]
+        self.addCleanup(box[0].close)
+        return box[0]
+
     def curl(self, *args):
         return self.w.curl_argv(*args)
 
@@ -253,6 +282,43 @@ class AtTheTerminal(AskCase):
                 self.assertEqual(t.wait(), 22)
                 self.assertIn("denied good.example:80 once (tty)", t.plain())
                 self.assertEqual(t.wanted_keys(), flags)  # the command's again
+
+    def both_ask(self):
+        """What two runs ask about, once both do."""
+        paths = []
+        while len(paths) < 2:
+            paths = glob.glob(self.state("run", "*.sock"))
+            time.sleep(0.05)
+        asked = []
+        for path in paths:
+            c = self.connect(path)
+            c.say(op="subscribe")
+            asked.append(c.event("question")["target"])
+        return sorted(asked)
+
+    def test_runs_at_one_terminal_ask_in_turn(self):
+        """Each key goes to one of the two, so one card is up at a time, and the keys are for that."""
+        hosts = ["good.example:80", "other.example:80"]
+        each = "".join("{ %s </dev/null >/dev/null 2>&1; echo %s ended with $?; } & " % (
+            " ".join([self.w.sbx, "run", "--no-config", "--",
+                      *self.curl("-f", "http://%s/" % host.partition(":")[0])]), host)
+            for host in hosts)
+        t = Terminal(self.w, ["/bin/sh", "-c", each + "wait; echo over"])
+        self.addCleanup(t.close)
+        self.assertEqual(self.both_ask(), hosts)
+        self.card(t)
+        for _ in range(3):  # they look once a second whether they may
+            t.pump(1)
+        first = [x for x in hosts if x in t.plain()]
+        self.assertEqual(len(first), 1, t.plain())
+        other = (set(hosts) - set(first)).pop()
+        t.send("ao")
+        t.expect("%s ended with 0" % first[0])
+        self.assertIn(other, t.expect(" deny"))
+        t.send("do")
+        t.expect("%s ended with 22" % other)
+        t.expect("over")
+        self.assertEqual(t.modes(), t.before)
 
     def test_refusals_stand_beside_the_card(self):
         """A line of ours that comes while a question is up is no part of it."""
@@ -914,35 +980,6 @@ class ByControl(AskCase):
             os.killpg(proc.pid, signal.SIGKILL)
         if proc.stdout and not proc.stdout.closed:
             proc.communicate()
-
-    def socket_path(self):
-        end = time.monotonic() + 20
-        while time.monotonic() < end:
-            found = glob.glob(self.state("run", "*.sock"))
-            if found:
-                return found[0]
-            time.sleep(0.02)
-        raise AssertionError("no control socket")
-
-    def connect(self):
-        """As the made user: only the run's own user is let in."""
-        path = self.socket_path()
-        box = []
-
-        def body():
-            libc_setfsuid = __import__("ctypes").CDLL(None)
-            libc_setfsuid.syscall(117, -1, self.w.uid, -1)  # setresuid of this thread alone
-            try:
-                box.append(Control(path))
-            except OSError as e:
-                box.append(e)
-        t = threading.Thread(target=body)
-        t.start()
-        t.join()
-        if isinstance(box[0], Exception):
-            raise box[0]
-        self.addCleanup(box[0].close)
-        return box[0]
 
     def subscribed(self):
         c = self.connect()

@@ -1,0 +1,35 @@
+/*
+ * ttyturn.h - of several runs at one terminal, whose turn it is to ask there
+ *
+ * Two jobs in front, of one script say, read the same keyboard: each key goes to one of them, and nobody
+ * can tell to which. So only one shows a question at a time.
+ */
+#ifndef CLI_ASK_TTYTURN_H
+#define CLI_ASK_TTYTURN_H
+
+#include <stdbool.h>
+
+/**
+ * struct ttyturn
+ * @fd: of a file that all runs of this user share; a byte of it stands for a terminal. -1: there is
+ *      none, and nobody is waited for
+ * @tty: the terminal's device
+ */
+struct ttyturn {
+	int fd;
+	unsigned tty;
+};
+
+/** ttyturn_open() - while files may be opened; @tty is a descriptor of the terminal. */
+void ttyturn_open(struct ttyturn *t, int tty);
+
+/** ttyturn_take() - Return: whether it is ours now; also where it has been before. Never waits. */
+bool ttyturn_take(const struct ttyturn *t);
+
+/** ttyturn_leave() - let others have it. */
+void ttyturn_leave(const struct ttyturn *t);
+
+/** ttyturn_close() - for good. */
+void ttyturn_close(struct ttyturn *t);
+
+#endif
