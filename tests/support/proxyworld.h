@@ -29,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -67,6 +68,7 @@ struct world {
 	struct proxy *proxy;
 	struct session *session;
 	char hosts[64];
+	int hosts_fd;
 	uint16_t port;
 	pthread_mutex_t lock;
 	size_t ntold;
@@ -195,13 +197,12 @@ static inline void world_hosts(struct world *w)
 	static const char text[] = "127.0.0.1 good.example other.example\n"
 				   "::1 six.example\n"
 				   "127.0.0.1 lure.wild.example\n";
-	int fd;
 
-	(void)snprintf(w->hosts, sizeof(w->hosts), "/tmp/sbx-hosts-XXXXXX");
-	fd = mkstemp(w->hosts);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
-	close(fd);
+	/* no file: a test that fails, or whose process is ended, would leave it */
+	w->hosts_fd = memfd_create("hosts", MFD_CLOEXEC);
+	assert_true(w->hosts_fd >= 0);
+	assert_int_equal(write(w->hosts_fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	(void)snprintf(w->hosts, sizeof(w->hosts), "/proc/self/fd/%d", w->hosts_fd);
 }
 
 /* The proxy that the next world must go through, or NULL. */
@@ -273,7 +274,7 @@ static inline void world_stop(struct world *w)
 		close(w->ctl[i]);
 		close(w->done[i]);
 	}
-	unlink(w->hosts);
+	close(w->hosts_fd);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }
