@@ -57,6 +57,21 @@ static bool send_question(int fd, const struct question *q)
 	return n && send(fd, line, n, MSG_NOSIGNAL) == (ssize_t)n && shutdown(fd, SHUT_WR) == 0;
 }
 
+/*
+ * For programs that show what they are given. What the asking program calls itself comes behind the
+ * host, so that nothing of its choice stands before that, and has nothing in it that a dialog takes for
+ * markup: Qt's hide the rest behind "<!--".
+ */
+static void put_words(const struct question *q, char out[HELPER_TEXT_MAX])
+{
+	char program[QUESTION_TEXT_MAX];
+
+	(void)snprintf(program, sizeof(program), "%s", q->program[0] ? q->program : "the command");
+	for (char *p = program; (p = strpbrk(p, "<&"));)
+		*p = '_';
+	(void)snprintf(out, HELPER_TEXT_MAX, "May %s be reached by %.60s?", q->target, program);
+}
+
 static void exec_open(void *self, const struct question *q)
 {
 	char words[HELPER_TEXT_MAX];
@@ -65,8 +80,7 @@ static void exec_open(void *self, const struct question *q)
 	struct error err;
 	int fd;
 
-	(void)snprintf(words, sizeof(words), "May %.60s reach %s?",
-		       q->program[0] ? q->program : "the command", q->target);
+	put_words(q, words);
 	fd = helper_exec(x->helper, q->id, words, &err);
 	if (fd < 0) {
 		log_warn("%s: %s", x->by, err.msg);

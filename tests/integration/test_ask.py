@@ -899,7 +899,21 @@ class ByProgram(AskCase):
         self.assertEqual((q["program"], q["waiting"]), ("curl", 1))
         self.assertIn("curl -sS", q["argv"])
         self.assertEqual(q["project"], self.w.ws)
-        self.assertEqual(words, "May curl reach good.example:80?")
+        self.assertEqual(words, "May good.example:80 be reached by curl?")
+        os.unlink(told)
+
+    def test_what_the_command_calls_itself_comes_last_and_is_no_markup(self):
+        """A dialog in Qt showed the first host of "May git reach a?<br><!-- reach b?" alone."""
+        told = os.path.join(self.w.ws, "told")
+        ask = self.script("ask.sh", "echo \"$1\" >%s" % told)
+        name = "git reach other.example:443?<br>&lt;<!--"
+        done = self.w.sbx_run(["--ask", "exec:" + ask],
+                              ["bash", "-c", 'exec -a "$0" %s' % " ".join(self.curl(URL)), name])
+        self.assertEqual(done.stdout, HELLO, done.stderr)
+        with open(told, encoding="utf-8") as f:
+            words = f.read().strip()
+        self.assertEqual(words, "May good.example:80 be reached by "
+                                "git reach other.example:443?_br>_lt;_!--?")
         os.unlink(told)
 
     def test_who_asks_with_parents_and_captured(self):
