@@ -3,6 +3,21 @@
  */
 #include "cli/report/report.h"
 
+#include <string.h>
+
+#include "base/log.h"
+
+#define PROGRAM_SHOWN 512
+
+/* Of a saved log nobody knows who wrote it. */
+static void put_program(const char *program, FILE *out)
+{
+	char shown[PROGRAM_SHOWN];
+
+	(void)fprintf(out, "  (%s)",
+		      log_escape_once(shown, sizeof(shown), program, strlen(program)));
+}
+
 void report_text(const struct report *r, FILE *out)
 {
 	char name[TARGET_TEXT_MAX], up[REPORT_BYTES_MAX], down[REPORT_BYTES_MAX];
@@ -23,7 +38,7 @@ void report_text(const struct report *r, FILE *out)
 			      report_bytes(row->bytes_down, down), policy_code_name(row->code),
 			      report_target(row, name));
 		if (row->program)
-			(void)fprintf(out, "  (%s)", row->program);
+			put_program(row->program, out);
 		(void)fputc('\n', out);
 	}
 	if (r->sums.left_out)

@@ -206,6 +206,23 @@ class Reports(WorldCase):
             self.assertEqual(remedy in done.stdout, shown, done.stdout)
             self.assertEqual("To allow" in done.stdout, shown)
 
+    def test_a_log_that_others_wrote_moves_no_cursor(self):
+        """A log may come from elsewhere; what it says of programs is shown, and obeyed by no terminal."""
+        line = {"event": "decision", "verdict": "deny", "code": "not-listed", "host": "evil.example",
+                "port": 443, "via": "connect", "text": "no evil.example", "program": "a\x1b[2J\x07\u202eb \\x41"}
+        path = os.path.join(self.w.ws, "foreign.jsonl")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(json.dumps(line) + "\n")
+        self.addCleanup(os.unlink, path)
+        for fmt in FORMATS:
+            with self.subTest(fmt):
+                done = self.w.run([self.w.sbx, "report", fmt, path])
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("evil.example", done.stdout)
+                self.assertRegex(done.stdout, r"\A[\n -~]*\Z")
+        self.assertIn("(a\\x1b[2J\\x07\\xe2\\x80\\xaeb \\x5cx41)",
+                      self.w.run([self.w.sbx, "report", "text", path]).stdout)
+
     def test_the_command_cannot_write_markup(self):
         text = self.run_all()["markdown"]
         self.assertNotIn("<b>", text)
