@@ -38,7 +38,7 @@
 #include "launcher/userns.h"
 #include "launcher/weaker.h"
 
-/* Where the empty directory and file are kept until /proc takes the place. */
+/* Where the empty directory and file are kept, until /proc covers them. */
 #define COVERS "/proc"
 
 /* What the steps are carried out with. */
@@ -302,13 +302,14 @@ int mounts_proc(struct error *err)
  */
 static int mount_proc(struct work *w)
 {
-	if (umount2(COVERS, MNT_DETACH) < 0)
-		return error_set(w->err, errno, "cannot clear " COVERS);
+	/* Over the covers, which stay below: taking them away waits for an RCU grace period, a millisecond. */
 	if (mounts_proc(w->err) == 0)
 		return 0;
 	if (!(w->accept & WEAKER_PROC))
 		return -1;
 	w->weaker |= WEAKER_PROC;
+	if (umount2(COVERS, MNT_DETACH) < 0)
+		return error_set(w->err, errno, "cannot clear " COVERS);
 	if (set_flags(AT_FDCWD, "/proc", MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID) < 0)
 		return error_set(w->err, errno, "cannot make /proc read-only");
 	return 0;

@@ -10,12 +10,14 @@
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -25,6 +27,7 @@
 #include <cmocka.h>
 
 #include "launcher/launcher.h"
+#include "launcher/weaker.h"
 
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
@@ -42,14 +45,18 @@ struct outcome {
 static struct outcome *outcome;
 static char top[] = "/var/tmp/sbx-net-init-XXXXXX";
 
-/* Makes one system call fail; @arg: only when its first argument is this. */
-static void inject(long nr, uint32_t arg, int code)
+/* A container that hides parts of its /proc; and the user has accepted what follows from it. */
+static bool masked;
+
+/* Makes one system call fail; @arg: only when its argument @i is this. */
+static void inject_at(long nr, unsigned i, uint32_t arg, int code)
 {
 	const uint8_t other = arg == ANY_ARG ? 0 : 1;
 	struct sock_filter insn[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 (uint32_t)(offsetof(struct seccomp_data, args) + 8 * i)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, arg, 0, other),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)code),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
@@ -60,6 +67,11 @@ static void inject(long nr, uint32_t arg, int code)
 		_exit(99);
 }
 
+static void inject(long nr, uint32_t arg, int code)
+{
+	inject_at(nr, 0, arg, code);
+}
+
 static int supervise(void)
 {
 	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char[]){ "echo ran > canary" },
@@ -68,6 +80,7 @@ static int supervise(void)
 	struct launcher_plan plan = { .argv = argv,
 				      .envp = envp,
 				      .cwd = top,
+				      .accept_weaker = masked ? WEAKER_PROC : 0,
 				      .net = { .capture = true, .no_tproxy = true } };
 	struct netns_listener v[NETNS_LISTENERS_MAX];
 	struct pollfd p = { .events = POLLIN };
@@ -101,6 +114,9 @@ static int run_with(long nr, uint32_t arg, int code, bool *ran)
 		int null = open("/dev/null", O_WRONLY);
 
 		(void)dup2(null, 2);
+		if (masked)
+			inject_at(SYS_mount, 3, MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY,
+				  EPERM);
 		if (nr >= 0)
 			inject(nr, arg, code);
 		_exit(supervise());
@@ -146,7 +162,6 @@ static const struct {
 	{ "fsmount", SYS_fsmount, ANY_ARG, EPERM },
 	{ "fsconfig", SYS_fsconfig, ANY_ARG, EPERM },
 	{ "openat2", SYS_openat2, ANY_ARG, ENOSYS },
-	{ "umount2", SYS_umount2, ANY_ARG, EPERM },
 	{ "PR_CAPBSET_DROP", SYS_prctl, PR_CAPBSET_DROP, EPERM },
 	{ "capset", SYS_capset, ANY_ARG, EPERM },
 	{ "PR_SET_SECUREBITS", SYS_prctl, PR_SET_SECUREBITS, EPERM },
@@ -175,6 +190,23 @@ static void test_any_failure_stops_the_command(void **state)
 			fail_msg("%s: status %d, ran %d, \"%s\"", failures[i].name, status, ran,
 				 outcome->err.msg);
 	}
+}
+
+/* The covers lie on the surrounding /proc, and must not be what the command sees instead of it. */
+static void test_with_a_masked_proc_the_covers_must_go(void **state)
+{
+	bool ran;
+	int status;
+
+	(void)state;
+	masked = true;
+	assert_int_equal(run_with(-1, 0, 0, &ran), 0);
+	assert_true(ran);
+	status = run_with(SYS_umount2, ANY_ARG, EPERM, &ran);
+	masked = false;
+	assert_int_equal(status, LAUNCHER_EXIT_SETUP);
+	assert_false(ran);
+	assert_non_null(strstr(outcome->err.msg, "cannot clear /proc"));
 }
 
 /* L-031: the kernel or an outer filter has no close_range(2). */
@@ -218,6 +250,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_without_a_failure_it_runs),
 		cmocka_unit_test(test_any_failure_stops_the_command),
+		cmocka_unit_test(test_with_a_masked_proc_the_covers_must_go),
 		cmocka_unit_test(test_close_range_has_a_fallback),
 		cmocka_unit_test(test_a_failing_execve_is_126),
 	};
