@@ -21,7 +21,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -29,13 +29,18 @@
 #include "base/xalloc.h"
 #include "launcher/files/mountplan.h"
 
-static void cleanup_dir(DIR **d)
-{
-	if (*d)
-		(void)closedir(*d);
-}
+#define LISTING_STEP (32 * 1024)
 
-#define CLEANUP_DIR __attribute__((cleanup(cleanup_dir)))
+/**
+ * struct listing - the names in a directory, read once: readdir(3) would cost six calls more
+ * @v: struct dirent64, one after another; no plain files beyond a crowd of them
+ * @files, @others: how many there are: plain files, and what programs look for by its name
+ */
+struct listing {
+	char *v;
+	size_t len, size;
+	unsigned files, others;
+};
 
 /* Sorted as they are, what lies beneath a directory stands together. */
 static struct path_list hidden_beneath(const struct path_list *all, const char *path)
@@ -54,12 +59,26 @@ static struct path_list hidden_beneath(const struct path_list *all, const char *
 	return found;
 }
 
+static int compare(const void *key, const void *entry)
+{
+	return strcmp(key, *(char *const *)entry);
+}
+
 static bool is_hidden(const struct path_list *hidden, const char *path)
 {
-	for (size_t i = 0; i < hidden->n; i++)
-		if (strcmp(hidden->v[i], path) == 0)
-			return true;
-	return false;
+	return hidden->n && bsearch(path, hidden->v, hidden->n, sizeof(*hidden->v), compare);
+}
+
+/* Without printf(3): there are hundreds of them. */
+static char *path_of(const char *dir, const char *name)
+{
+	size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir), len = strlen(name);
+	char *path = xmalloc(n + len + 2);
+
+	memcpy(path, dir, n);
+	path[n] = '/';
+	memcpy(path + n + 1, name, len + 1);
+	return path;
 }
 
 /* What an entry is. Asking the directory first spares a question to a file server that is gone. */
@@ -80,7 +99,7 @@ static int walk(const struct landlock_tree *t, const struct path_list *hidden, i
 static int walk_entry(const struct landlock_tree *t, const struct path_list *hidden, int dir,
 		      const char *path, const char *name, unsigned char type)
 {
-	CLEANUP_FREE char *child = xasprintf("%s/%s", strcmp(path, "/") == 0 ? "" : path, name);
+	CLEANUP_FREE char *child = path_of(path, name);
 	CLEANUP_CLOSE int fd = -1;
 
 	if (type == DT_LNK || is_hidden(hidden, child))
@@ -119,66 +138,102 @@ static int walk_known(const struct landlock_tree *t, const struct path_list *hid
 	return 0;
 }
 
-/** struct crowd - how much is in a directory: plain files, and what programs look for by its name */
-struct crowd {
-	unsigned files, others;
-};
-
-static bool is_plain(const struct dirent *e)
+static bool is_plain(const struct dirent64 *e)
 {
 	return e->d_type != DT_DIR && e->d_type != DT_UNKNOWN && e->d_name[0] != '.';
 }
 
-static struct crowd count(DIR *d)
+static struct dirent64 *entry_at(const struct listing *l, size_t at)
 {
-	struct crowd c = { 0 };
-	struct dirent *e;
-
-	while ((e = readdir(d))) {
-		if (is_plain(e))
-			c.files++;
-		else
-			c.others++;
-	}
-	rewinddir(d);
-	return c;
+	return (struct dirent64 *)(void *)(l->v + at);
 }
 
-static int walk_listed(const struct landlock_tree *t, const struct path_list *hidden, DIR *d,
-		       const char *path, const char *skip)
+/* Counts the @n bytes that have come, and closes the gaps of what need not be kept. */
+static void take(struct listing *l, size_t n)
 {
-	const struct crowd c = count(d);
-	struct dirent *e;
+	size_t len;
 
-	if (t->crowded && (c.files > LANDLOCK_TREE_CROWD || c.others > LANDLOCK_TREE_CROWD))
-		t->crowded(t->arg, path, c.others > LANDLOCK_TREE_CROWD);
-	if (c.others > LANDLOCK_TREE_CROWD)
-		return walk_known(t, hidden, dirfd(d), path);
+	for (size_t at = l->len, end = l->len + n; at < end; at += len) {
+		const struct dirent64 *e = entry_at(l, at);
+		bool plain = is_plain(e);
 
-	while ((errno = 0, e = readdir(d))) {
+		len = e->d_reclen;
+		l->files += plain;
+		l->others += !plain;
+		if (plain && l->files > LANDLOCK_TREE_CROWD)
+			continue;
+		if (at != l->len)
+			memmove(l->v + l->len, e, len);
+		l->len += len;
+	}
+}
+
+/* Ends early with too much to list. */
+static int read_listing(int dir, struct listing *l)
+{
+	*l = (struct listing){ .size = LISTING_STEP, .v = xmalloc(LISTING_STEP) };
+	while (l->others <= LANDLOCK_TREE_CROWD) {
+		ssize_t n;
+
+		if (l->size - l->len < LISTING_STEP / 2) {
+			l->size += LISTING_STEP;
+			l->v = xreallocarray(l->v, l->size, 1);
+		}
+		n = getdents64(dir, l->v + l->len, l->size - l->len);
+		if (n <= 0) /* a directory that has been removed has no names */
+			return n == 0 || errno == ENOENT ? 0 : -1;
+		take(l, (size_t)n);
+	}
+	return 0;
+}
+
+static int walk_names(const struct landlock_tree *t, const struct path_list *hidden, int dir,
+		      const char *path, const char *skip, const struct listing *l)
+{
+	size_t len;
+
+	for (size_t at = 0; at < l->len; at += len) {
+		const struct dirent64 *e = entry_at(l, at);
+
+		len = e->d_reclen;
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
 		    (skip && strcmp(e->d_name, skip) == 0) ||
-		    (c.files > LANDLOCK_TREE_CROWD && is_plain(e)))
+		    (l->files > LANDLOCK_TREE_CROWD && is_plain(e)))
 			continue;
-		if (walk_entry(t, hidden, dirfd(d), path, e->d_name, e->d_type) < 0)
+		if (walk_entry(t, hidden, dir, path, e->d_name, e->d_type) < 0)
 			return -1;
 	}
-	return errno ? error_set(t->err, errno, "Landlock: cannot list %s", path) : 0;
+	return 0;
+}
+
+static int walk_listed(const struct landlock_tree *t, const struct path_list *hidden, int dir,
+		       const char *path, const char *skip)
+{
+	struct listing l;
+	int rc = read_listing(dir, &l);
+
+	if (rc < 0)
+		error_set(t->err, errno, "Landlock: cannot list %s", path);
+	else if (t->crowded && (l.files > LANDLOCK_TREE_CROWD || l.others > LANDLOCK_TREE_CROWD))
+		t->crowded(t->arg, path, l.others > LANDLOCK_TREE_CROWD);
+	if (rc == 0)
+		rc = l.others > LANDLOCK_TREE_CROWD ? walk_known(t, hidden, dir, path)
+						    : walk_names(t, hidden, dir, path, skip, &l);
+	free(l.v);
+	return rc;
 }
 
 /* A directory on the way to something hidden, or the top one that has a name to be left out. */
 static int cut_up(const struct landlock_tree *t, const struct path_list *hidden, int dir,
 		  const char *path, const char *skip)
 {
-	CLEANUP_CLOSE int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CLEANUP_DIR DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	CLEANUP_CLOSE int fd = -1;
 
 	if (t->grant(t->arg, dir, LANDLOCK_TREE_NAMES, path) < 0)
 		return -1;
-	if (d) {
-		(void)take_fd(&fd);
-		return walk_listed(t, hidden, d, path, skip);
-	}
+	fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		return walk_listed(t, hidden, fd, path, skip);
 	if (errno == EACCES)
 		return walk_known(t, hidden, dir, path);
 	return error_set(t->err, errno, "Landlock: cannot list %s", path);
