@@ -63,12 +63,23 @@ static bool in_foreground(void)
 	return group < 0 || group == getpgrp();
 }
 
+/*
+ * A process group whose members have no parent in another group of their session, as one that leads the
+ * session, has no shell to wake it (below ssh -t, in a container): the kernel stops none by the key.
+ */
+static bool is_orphaned(void)
+{
+	return getpgrp() == getsid(0);
+}
+
 int terminal_stop(bool until_front)
 {
 	static const int ends[] = { SIGTERM, SIGHUP };
 	sigset_t set, was, came;
 	int sig = 0;
 
+	if (is_orphaned())
+		return 0;
 	(void)sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		(void)sigaddset(&set, ends[i]);

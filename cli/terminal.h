@@ -47,7 +47,8 @@ bool terminal_shared(void);
  * @until_front: what wakes us in the background stops us again
  *
  * But for SIGTERM and SIGHUP: `kill %1` sends one before it lets a job go on, and so does a shell that
- * ends. The caller's handlers hear of them when this returns.
+ * ends. The caller's handlers hear of them when this returns. Who leads the session does not stop: no
+ * shell would wake it.
  *
  * Return: 0, or which of them came where we are still in the background. The terminal is a shell's then:
  * to set its modes would stop us once more.

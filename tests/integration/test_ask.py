@@ -531,14 +531,13 @@ class AtTheTerminal(AskCase):
             self.assertEqual(f.read(), str(128 + signal.SIGHUP))
 
     def test_stop_gives_the_terminal_back(self):
-        t = self.terminal(["--ask", "tty"], self.curl(URL))
+        t = self.terminal(["--ask", "tty"], self.curl(URL), job=True)
         t.expect(" deny")
-        os.kill(t.proc.pid, signal.SIGTSTP)
-        _, status = os.waitpid(t.proc.pid, os.WUNTRACED)
-        self.assertTrue(os.WIFSTOPPED(status))
+        os.kill(os.tcgetpgrp(t.master), signal.SIGTSTP)
+        job = t.stopped()
         self.assertEqual(t.modes(), t.before)
         t.text = ""
-        os.kill(t.proc.pid, signal.SIGCONT)
+        os.kill(job, signal.SIGCONT)
         t.expect(" deny")
         t.send("ao")
         self.assertEqual(t.wait(), 0)
@@ -642,6 +641,17 @@ class AtTheTerminal(AskCase):
         self.assertIn("denied good.example:80 once (tty)", t.expect("ready> "))
         t.send("exit\n")
         t.wait()
+
+    def test_stop_key_where_no_shell_would_wake_it(self):
+        """As below ssh -t: like any program there it goes on, and the question can be answered."""
+        t = self.terminal(["--ask", "tty"], self.curl("-f", URL))
+        t.expect(" deny")
+        t.send("\x1a")
+        t.expect(" deny")
+        t.send("do")
+        t.expect("denied good.example:80 once (tty)")
+        t.wait()
+        self.assertEqual(t.modes(), t.before)
 
     def test_dumb_terminal(self):
         t = self.terminal(["--ask", "tty"], self.curl(URL), term="dumb")
@@ -1366,15 +1376,14 @@ print(said.count(b"HTTP/1.1 403"), said.count(b"HTTP/1.1 503"), flush=True)
         """Ctrl-Z gives the shell its terminal back; a new look needs a new pause."""
         proc = self.start()
         self.socket_path()
-        t = self.approvals()
+        t = self.approvals(job=True)
         t.expect(" deny")
         t.send("a\x1a")
-        _, status = os.waitpid(t.proc.pid, os.WUNTRACED)
-        self.assertTrue(os.WIFSTOPPED(status))
+        job = t.stopped()
         self.assertEqual(t.modes(), t.before)
         t.text = ""
         t.send("o\n")  # half an answer before, half an answer meanwhile
-        os.kill(t.proc.pid, signal.SIGCONT)
+        os.kill(job, signal.SIGCONT)
         t.expect(" deny")
         self.assertIsNone(proc.poll())
         t.send("ao")
@@ -1382,6 +1391,18 @@ print(said.count(b"HTTP/1.1 403"), said.count(b"HTTP/1.1 503"), flush=True)
         self.assertEqual(out, HELLO, err)
         self.assertEqual(t.wait(), 0)
         self.assertEqual(t.modes(), t.before)
+
+    def test_approvals_goes_on_where_no_shell_would_wake_it(self):
+        proc = self.start()
+        self.socket_path()
+        t = self.approvals()
+        t.expect(" deny")
+        t.send("\x1a")
+        t.expect(" deny")
+        t.send("ao")
+        out, err = proc.communicate(timeout=20)
+        self.assertEqual(out, HELLO, err)
+        self.assertEqual(t.wait(), 0)
 
     def test_approvals_draws_anew_and_keeps_to_the_width(self):
         proc = self.start()

@@ -143,20 +143,23 @@ class Top(ServeCase):
                 self.assertEqual(t.modes(), t.before)
 
     def test_stop_and_go_on(self):
-        t = self.screen()
+        t = self.screen(job=True)
         t.expect("ends this")
-        t.proc.send_signal(signal.SIGTSTP)
-        wait_for(lambda: self.state(t.proc.pid) == "T")
+        os.kill(os.tcgetpgrp(t.master), signal.SIGTSTP)
+        job = t.stopped()
         self.assertEqual(t.modes(), t.before)
-        t.proc.send_signal(signal.SIGCONT)
+        os.kill(job, signal.SIGCONT)
         t.expect("ends this")
         t.send("q")
         self.assertEqual(t.wait(), 0)
 
-    @staticmethod
-    def state(pid):
-        with open("/proc/%d/stat" % pid, encoding="ascii") as f:
-            return f.read().rpartition(")")[2].split()[0]
+    def test_goes_on_where_no_shell_would_wake_it(self):
+        t = self.screen()
+        t.expect("ends this")
+        t.send("\x1a")
+        t.expect("ends this")
+        t.send("q")
+        self.assertEqual(t.wait(), 0)
 
 
 if __name__ == "__main__":

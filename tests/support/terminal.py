@@ -11,6 +11,19 @@ import time
 
 CTTY = ("import fcntl,os,sys,termios\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
         "os.execv(sys.argv[1], sys.argv[1:])\n")
+# A job of a shell: the program in a process group of its own, in the foreground, and its parent waits
+JOB = """
+import fcntl, os, signal, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+pid = os.fork()
+if pid == 0:
+    os.setpgid(0, 0)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTTOU])
+    os.tcsetpgrp(0, os.getpid())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTTOU])
+    os.execv(sys.argv[1], sys.argv[1:])
+os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) & 255)
+"""
 # Leads the session of a terminal as su(1) does: the signal of its end is blocked, and the program, a
 # job in the foreground, is waited for. argv: where its status goes, the program
 LEADER = """
@@ -34,7 +47,10 @@ COLOURS = re.compile(r"\x1b\[[0-9;?<>]*[ -/]*[@-~]|\x1b[_\]][^\x1b]*\x1b\\|\x1b[
 
 
 class Terminal:
-    """A program of the made user with a controlling terminal of its own."""
+    """
+    A program of the made user with a controlling terminal of its own; it leads the session, as below
+    ssh -t, or is a job, as below a shell: only that can be stopped by a key.
+    """
 
     def __init__(self, w, argv, cols=80, rows=30, **kw):
         self.master, slave = os.openpty()
@@ -42,7 +58,8 @@ class Terminal:
         self.before = termios.tcgetattr(slave)
         env = dict(w.env(), TERM=kw.pop("term", "xterm"))
         env.update(kw.pop("env", {}))
-        self.proc = w.popen(["/usr/bin/python3", "-c", CTTY, *argv], env=env, stdin=slave,
+        start = JOB if kw.pop("job", False) else CTTY
+        self.proc = w.popen(["/usr/bin/python3", "-c", start, *argv], env=env, stdin=slave,
                             stdout=kw.pop("stdout", slave), stderr=kw.pop("stderr", slave), **kw)
         self.slave = slave
         self.text = ""
@@ -110,6 +127,17 @@ class Terminal:
 
     def resize(self, cols, rows=30):
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+    def stopped(self, seconds=20):
+        """Wait until what is in the foreground has stopped. Return: its process group."""
+        group, end = os.tcgetpgrp(self.master), time.monotonic() + seconds
+        while True:
+            with open("/proc/%d/stat" % group, encoding="ascii") as f:
+                if f.read().rpartition(")")[2].split()[0] == "T":
+                    return group
+            if time.monotonic() > end:
+                raise AssertionError("has not stopped: %r" % self.plain())
+            time.sleep(0.02)
 
     def modes(self):
         return termios.tcgetattr(self.slave)
