@@ -116,6 +116,14 @@ static void draw(struct approvals *a, bool fresh)
 		cardview_draw(&a->view, &a->open[0].q, &rest, fresh);
 }
 
+static void tick(struct approvals *a)
+{
+	const struct card_rest rest = rest_of(a);
+
+	if (a->nopen)
+		cardview_tick(&a->view, &a->open[0].q, &rest);
+}
+
 /* A line above the card. */
 static void __attribute__((format(printf, 2, 3))) say(struct approvals *a, const char *fmt, ...)
 {
@@ -432,8 +440,7 @@ static int loop(struct approvals *a)
 		found = true;
 		turn(a);
 		obey_signals(a);
-		if (a->nopen)
-			cardview_tick(&a->view, &a->open[0].q);
+		tick(a);
 	}
 	if (!found)
 		fprintf(stderr, "sbx-net: no run asks anything%s\n",

@@ -1,5 +1,6 @@
 #include "cli/ask/cardview.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -46,16 +47,23 @@
  */
 #define NO_STRINGS "\033_Ga=d\033\\\033]8;;\033\\\r"
 
-/* A terminal that takes nothing just now (Ctrl-S) must not hold up a proxy. */
-void cardview_put(const struct cardview *v, const char *text)
+/*
+ * A terminal that takes nothing just now (Ctrl-S, a slow line) must not hold up a proxy. Without its
+ * beginning, where the host is, a card is none, so nothing more of it is sent.
+ */
+void cardview_put(struct cardview *v, const char *text)
 {
 	size_t n = strlen(text);
 
-	while (n) {
+	while (n && !v->lost) {
 		ssize_t w = write(v->out, text, n);
 
-		if (w <= 0)
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0) {
+			v->lost = true;
 			return;
+		}
 		text += w;
 		n -= (size_t)w;
 	}
@@ -65,6 +73,7 @@ void cardview_erase(struct cardview *v)
 {
 	char move[32];
 
+	v->lost = false;
 	if (v->lines && v->shared)
 		cardview_put(v, ttylead(v->out));
 	if (v->lines && !v->shared && card_style(v->out).cursor) {
@@ -96,8 +105,7 @@ void cardview_deafen(struct cardview *v)
 	v->keys = (struct keys){ .verdict = false };
 }
 
-static void put_input(const struct cardview *v, const struct question *q,
-		      const struct card_style *style)
+static void put_input(struct cardview *v, const struct question *q, const struct card_style *style)
 {
 	char text[CARD_MAX];
 
@@ -119,7 +127,7 @@ void cardview_draw(struct cardview *v, const struct question *q, const struct ca
 {
 	const struct card_style style = card_style(v->out);
 	char text[CARD_MAX];
-	bool first = v->lines == 0, hidden = v->small;
+	bool first = v->lines == 0, hidden = v->small || v->lost;
 
 	cardview_erase(v);
 	if (first || v->shared)
@@ -128,7 +136,7 @@ void cardview_draw(struct cardview *v, const struct question *q, const struct ca
 		cardview_put(v, SHOWN RESET);
 	if (style.cursor && !v->keys_plain)
 		cardview_put(v, PLAIN_KEYS);
-	v->keys_plain = style.cursor;
+	v->keys_plain = style.cursor && !v->lost;
 	if (first)
 		cardview_put(v, "\r\n");
 	if (style.cursor)
@@ -147,10 +155,14 @@ void cardview_draw(struct cardview *v, const struct question *q, const struct ca
 		cardview_deafen(v);
 	}
 	put_input(v, q, &style);
+	if (v->lost) {
+		v->lines = 0;
+		cardview_deafen(v);
+	}
 }
 
 /* A key was typed, or a second is over: the last line is enough. */
-static void draw_input(const struct cardview *v, const struct question *q)
+static void draw_input(struct cardview *v, const struct question *q)
 {
 	const struct card_style style = card_style(v->out);
 
@@ -160,9 +172,11 @@ static void draw_input(const struct cardview *v, const struct question *q)
 	put_input(v, q, &style);
 }
 
-void cardview_tick(const struct cardview *v, const struct question *q)
+void cardview_tick(struct cardview *v, const struct question *q, const struct card_rest *rest)
 {
-	if (v->lines && card_style(v->out).cursor)
+	if (v->lost)
+		cardview_draw(v, q, rest, true);
+	else if (v->lines && card_style(v->out).cursor)
 		draw_input(v, q);
 }
 
@@ -182,7 +196,7 @@ void cardview_listen(struct cardview *v, const struct question *q)
 	if (cardview_wait(v) != 0)
 		return;
 	/* A key that came in the same turn is not quiet. */
-	if (ioctl(v->in, FIONREAD, &waiting) == 0 && waiting > 0) {
+	if (v->lost || (ioctl(v->in, FIONREAD, &waiting) == 0 && waiting > 0)) {
 		cardview_deafen(v);
 		return;
 	}
@@ -197,7 +211,7 @@ enum cardview_said cardview_keys(struct cardview *v, const struct question *q,
 	char keys[KEYGUARD_BURST_MAX];
 	size_t count = keyguard_read(&v->guard, p, n, keyguard_now(), keys);
 
-	if (v->deaf) {
+	if (v->deaf || v->lost) {
 		cardview_deafen(v);
 		return CARDVIEW_NOTHING;
 	}
@@ -206,7 +220,7 @@ enum cardview_said cardview_keys(struct cardview *v, const struct question *q,
 	for (size_t i = 0; i < count; i++) {
 		if (keys[i] == 'q')
 			return CARDVIEW_QUIT;
-		if (!q || v->small)
+		if (!q || v->small || v->lost)
 			continue;
 		switch (keys_feed(&v->keys, keys[i], q->wide[0], out)) {
 		case KEYS_UNKNOWN:

@@ -26,12 +26,13 @@
  * @shared: others write there, too: the card is not erased but drawn again below
  * @deaf: no key counts yet
  * @small: the terminal is too small for the card, and no key counts
+ * @lost: the terminal has not taken all of it: no key counts until it has been drawn again
  * @quiet_ms: while @deaf: since when no key was typed
  * @lines: of the card on the screen; 0 for none
  */
 struct cardview {
 	int in, out;
-	bool shared, deaf, small, keys_plain;
+	bool shared, deaf, small, lost, keys_plain;
 	uint64_t quiet_ms;
 	struct keyguard guard;
 	struct keys keys;
@@ -45,8 +46,8 @@ enum cardview_said {
 	CARDVIEW_QUIT,	 /* 'q', which is no part of an answer */
 };
 
-/** cardview_put() - text as it is; what the terminal does not take now is lost. */
-void cardview_put(const struct cardview *v, const char *text);
+/** cardview_put() - text as it is; what the terminal does not take now is lost, see @lost. */
+void cardview_put(struct cardview *v, const char *text);
 
 /** cardview_erase() - take the card away. */
 void cardview_erase(struct cardview *v);
@@ -65,8 +66,12 @@ void cardview_clear(struct cardview *v);
 void cardview_draw(struct cardview *v, const struct question *q, const struct card_rest *rest,
 		   bool fresh);
 
-/** cardview_tick() - time has passed: the last line anew, where that leaves no other behind. */
-void cardview_tick(const struct cardview *v, const struct question *q);
+/**
+ * cardview_tick() - time has passed: the last line anew, where that leaves no other behind
+ *
+ * All of it where the terminal had not taken all.
+ */
+void cardview_tick(struct cardview *v, const struct question *q, const struct card_rest *rest);
 
 /**
  * cardview_wait() - when cardview_listen() is due

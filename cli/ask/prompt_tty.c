@@ -376,6 +376,14 @@ static void key_cb(evutil_socket_t fd, short what, void *arg)
 		(void)event_del(&t->key); /* the terminal has gone: time will answer */
 }
 
+static void tick(struct prompt_tty *t)
+{
+	const struct card_rest rest = rest_of(t, NULL);
+
+	cardview_tick(&t->view, t->question, &rest);
+	arm(t);
+}
+
 static void tick_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct prompt_tty *t = arg;
@@ -393,7 +401,7 @@ static void tick_cb(evutil_socket_t fd, short what, void *arg)
 	else if (!is_up(t))
 		show(t);
 	else
-		cardview_tick(&t->view, t->question);
+		tick(t);
 }
 
 static void resize_cb(evutil_socket_t sig, short what, void *arg)
