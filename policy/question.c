@@ -234,7 +234,7 @@ static enum question_event read_event(const json_t *o, uint64_t now, struct ques
 enum question_event question_parse_event(const char *line, size_t len, uint64_t now,
 					 struct question *q, char *text)
 {
-	json_t *o = json_loadb(line, len, 0, NULL);
+	json_t *o = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
 	enum question_event ev = read_event(o, now, q, text);
 
 	json_decref(o);

@@ -1194,7 +1194,9 @@ class ByControl(AskCase):
                  b"{\"op\":\"answer\",\"id\":1e300,\"verdict\":\"allow\"}",
                  b"{\"op\":\"answer\",\"id\":99999999999999999999,\"verdict\":\"allow\"}",
                  b"{\"op\":\"answer\",\"id\":\"%d\",\"verdict\":\"allow\"}" % q["id"],
-                 b"{\"op\":\"answer\",\"id\":%d,\"id\":%d,\"verdict\":\"allow\"}" % (q["id"], q["id"])]
+                 b"{\"op\":\"answer\",\"id\":%d,\"id\":%d,\"verdict\":\"allow\"}" % (q["id"], q["id"]),
+                 b"{\"op\":\"answer\",\"id\":%d,\"verdict\":\"deny\",\"verdict\":\"allow\"}" % q["id"],
+                 b"{\"op\":\"answer\",\"id\":%d,\"verdict\":\"allow\",\"x\":{\"y\":1,\"y\":1}}" % q["id"]]
         other = self.connect()
         for line in lines:
             other.sock.sendall(line + b"\n")

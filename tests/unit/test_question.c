@@ -90,6 +90,7 @@ static void test_words(void **state)
 		{ "allow 0m", false, { 0 } },
 		{ "{\"verdict\":\"maybe\"}", false, { 0 } },
 		{ "{\"verdict\":\"allow\"} x", false, { 0 } },
+		{ "{\"verdict\":\"deny\",\"verdict\":\"allow\"}", false, { 0 } },
 		{ "{\"verdict\":\"allow\",\"scope\":1}", false, { 0 } },
 		{ "{\"verdict\":\"allow\",\"wide\":1}", false, { 0 } },
 		{ "{", false, { 0 } },
@@ -127,6 +128,10 @@ static void test_requests(void **state)
 		{ "{\"op\":\"answer\",\"id\":-3,\"verdict\":\"allow\"}", QUESTION_ANSWER, 0, true },
 		{ "{\"op\":\"answer\",\"id\":\"3\"}", QUESTION_ANSWER, 0, false },
 		{ "{\"op\":\"answer\",\"op\":\"list\"}", QUESTION_BAD, 0, false },
+		{ "{\"op\":\"answer\",\"id\":3,\"verdict\":\"deny\",\"verdict\":\"allow\"}",
+		  QUESTION_BAD, 0, false },
+		{ "{\"op\":\"answer\",\"id\":3,\"verdict\":\"deny\",\"\\u0076erdict\":\"allow\"}",
+		  QUESTION_BAD, 0, false },
 		{ "{\"op\":\"stop\"}", QUESTION_BAD, 0, false },
 		{ "{}", QUESTION_BAD, 0, false },
 		{ "[1]", QUESTION_BAD, 0, false },
@@ -158,6 +163,30 @@ static void test_texts_of_a_peer_are_escaped(void **state)
 		assert_in_range(*p, 0x20, 0x7e);
 }
 
+/* Of two that are named alike nobody knows which is meant: such a line says nothing. */
+static void test_events_with_two_members_of_a_name(void **state)
+{
+	static const struct {
+		const char *line, *target;
+		enum question_event event;
+	} rows[] = {
+		{ "{\"event\":\"question\",\"id\":1,\"target\":\"a:1\"}", "a:1", QUESTION_EV_OPEN },
+		{ "{\"event\":\"question\",\"id\":1,\"target\":\"a:1\",\"target\":\"b:1\"}", "",
+		  QUESTION_EV_OTHER },
+		{ "{\"event\":\"question\",\"event\":\"closed\",\"id\":1}", "", QUESTION_EV_OTHER },
+	};
+	char text[QUESTION_TEXT_MAX];
+	struct question q;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(
+			question_parse_event(rows[i].line, strlen(rows[i].line), 0, &q, text),
+			rows[i].event);
+		assert_string_equal(q.target, rows[i].target);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +195,7 @@ int main(void)
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_texts_of_a_peer_are_escaped),
+		cmocka_unit_test(test_events_with_two_members_of_a_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
