@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/shellword.h"
 #include "cli/completions.h"
 #include "launcher/launcher.h"
 
@@ -122,7 +123,7 @@ int command_plain(const char *name, int (*run)(const struct run_options *o), int
 static int unknown_command(const char *word)
 {
 	const char *names[18] = { "help" };
-	char shown[WORD_SHOWN];
+	char shown[WORD_SHOWN], typed[WORD_SHOWN];
 	struct error err;
 	size_t near;
 
@@ -130,15 +131,16 @@ static int unknown_command(const char *word)
 	for (size_t i = 0; i < command_count; i++)
 		names[i + 1] = command_table[i].name;
 	log_escape(shown, sizeof(shown), word, strlen(word));
+	(void)shellword(typed, sizeof(typed), word);
 	near = nearest_word(word, names, ARRAY_SIZE(names));
 	if (near < ARRAY_SIZE(names))
 		error_set(&err, 0, "unknown command '%s'; did you mean 'sbx-net %s'?", shown,
 			  names[near]);
 	else if (word[0] == '-')
-		error_set(&err, 0, "'%s' comes behind a command: sbx-net run %s ...", shown, shown);
+		error_set(&err, 0, "'%s' comes behind a command: sbx-net run %s ...", shown, typed);
 	else
 		error_set(&err, 0, "unknown command '%s'; to run it confined: sbx-net run -- %s",
-			  shown, shown);
+			  shown, typed);
 	return usage(&err);
 }
 

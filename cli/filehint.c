@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/shellword.h"
 #include "base/xalloc.h"
 #include "cli/statedir.h"
 #include "launcher/files/githome.h"
@@ -76,17 +77,17 @@ static bool is_workspace(const char *tree)
 /* What to do about @g, which cannot be written. */
 static char *say_git(const struct githome *g)
 {
-	char git[TEXT_MAX], tree[TEXT_MAX];
+	char shown[TEXT_MAX], git[TEXT_MAX], tree[TEXT_MAX];
 	bool start = is_workspace(g->tree);
 
-	(void)log_escape(git, sizeof(git), g->git, strlen(g->git));
 	if (start)
-		(void)log_escape(tree, sizeof(tree), g->tree, strlen(g->tree));
+		(void)shellword(tree, sizeof(tree), g->tree);
 	return xasprintf("if git failed: %s lies outside of the working directory, and "
 			 "cannot be written; %s%s%s--write %s opens it, but for what git "
 			 "runs or obeys there",
-			 git, start ? "start with -C " : "", start ? tree : "",
-			 start ? ", or " : "", git);
+			 log_escape(shown, sizeof(shown), g->git, strlen(g->git)),
+			 start ? "start with -C " : "", start ? tree : "", start ? ", or " : "",
+			 shellword(git, sizeof(git), g->git));
 }
 
 char *filehint_git(const struct launcher_plan *plan, bool *inside)

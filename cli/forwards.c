@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/shellword.h"
 #include "netns/netns.h"
 #include "policy/lint.h"
 #include "policy/pattern.h"
@@ -72,7 +73,7 @@ static bool local_target(const struct pattern *p, uint16_t port, struct target *
 /* An entry for a service of the host that is not to be had at its own port; with --forward it is. */
 static void warn_taken(const struct forwards *f, const struct rule *rule, const struct target *t)
 {
-	char name[TARGET_TEXT_MAX];
+	char name[TARGET_TEXT_MAX], word[SHELLWORD_MAX(TARGET_TEXT_MAX)];
 
 	for (size_t i = 0; i < f->n; i++) {
 		if (target_equal(&f->target[i], t))
@@ -80,7 +81,8 @@ static void warn_taken(const struct forwards *f, const struct rule *rule, const 
 	}
 	log_warn("%s: opens nothing inside, where port %u is taken by %s; take another port: "
 		 "--forward PORT=%s",
-		 rule->text, t->port, holder(t->port), target_format(t, name));
+		 rule->text, t->port, holder(t->port),
+		 shellword(word, sizeof(word), target_format(t, name)));
 }
 
 static bool visit(void *ctx, const struct pattern *p, const struct rule *rule)

@@ -7,6 +7,7 @@
  * the command runs.
  */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "base/error.h"
 #include "base/guard.h"
 #include "base/log.h"
+#include "base/shellword.h"
 #include "base/xalloc.h"
 #include "cli/allowfrom.h"
 #include "cli/ask/asking.h"
@@ -302,11 +304,13 @@ static void tell_crowd(const struct launcher_crowd *c)
 
 static void tell_second(const char *path)
 {
+	char word[SHELLWORD_MAX(PATH_MAX)];
+
 	if (path[0])
 		log_warn("%s has another name (a hard link), by which the command can read it "
 			 "where you "
-			 "can; 'find / -xdev -samefile %s' finds it",
-			 path, path);
+			 "can; find / -xdev -samefile %s finds it",
+			 path, shellword(word, sizeof(word), path));
 }
 
 /* The sandbox has been tried from inside; what we have seen of that has to agree. */

@@ -9,8 +9,11 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "base/shellword.h"
 #include "base/xalloc.h"
 #include "launcher/launcher.h"
+
+#define WORD_SHOWN 128 /* of what is to be typed */
 
 #define PATH_DEFAULT "/usr/local/bin:/usr/bin:/bin" /* when the environment has none */
 
@@ -69,6 +72,7 @@ static int search(const char *name, const char *dirs, char **path)
 int program_find(const char *name, char *const *envp, char **path, struct error *err)
 {
 	bool direct = strchr(name, '/') != NULL;
+	char word[WORD_SHOWN];
 	int code = ENOENT;
 
 	if (direct) {
@@ -97,7 +101,7 @@ int program_find(const char *name, char *const *envp, char **path, struct error 
 		(void)error_set(
 			err, 0,
 			"%s: command not found; to set a variable for the command: --env %s", name,
-			name);
+			shellword(word, sizeof(word), name));
 	else if (code == ENOENT && !direct)
 		(void)error_set(err, 0, "%s: command not found", name);
 	else if (code == ENOENT && strncmp(name, "/tmp/", 5) == 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/shellword.h"
 #include "base/xalloc.h"
 #include "policy/grant.h"
 #include "policy/pattern.h"
@@ -125,12 +126,15 @@ static int check_for_list(enum list list, const struct pattern *p, const char *t
 			"\"%s\": would allow every name under a public registry; write the "
 			"hosts, or \"*\" for all of them",
 			text);
-	if (list == LIST_PRIVATE && !pattern_is_name(p))
+	if (list == LIST_PRIVATE && !pattern_is_name(p)) {
+		char word[SHELLWORD_MAX(PATTERN_TEXT_MAX)];
+
 		return error_set(
 			err, 0,
 			"\"%s\": this list takes names that may lead to private addresses; to "
-			"open an address or a block, allow it: --allow '%s'",
-			text, text);
+			"open an address or a block, allow it: --allow %s",
+			text, shellword(word, sizeof(word), text));
+	}
 	return 0;
 }
 

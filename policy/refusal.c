@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/shellword.h"
 
 /* Longest piece of the policy's author that is repeated: pattern, file, reason. */
 #define PIECE_MAX 200
@@ -208,12 +209,11 @@ static struct target entry_of(const struct target *t, const struct decision *d)
 /* For a shell: to zsh, brackets are a pattern that no file matches, and that is an error. */
 static void put_option(struct line *l, const char *name, const struct target *t)
 {
-	bool quoted = t->addr.family == AF_INET6;
+	char text[TARGET_TEXT_MAX], word[SHELLWORD_MAX(TARGET_TEXT_MAX)];
 
 	put(l, name);
-	put(l, quoted ? " '" : " ");
-	put_target(l, t);
-	put(l, quoted ? "'" : "");
+	put(l, " ");
+	put(l, shellword(word, sizeof(word), target_format(t, text)));
 }
 
 /* The options that put the target on the lists that it lacks, and the address behind its name. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/shellword.h"
 #include "policy/grant.h"
 
 #define WORD_SHOWN 200
@@ -44,7 +45,7 @@ static bool is_behind_command(const struct hint_context *c, const struct target 
 		(void)snprintf(out, REFUSAL_HINT_MAX,
 			       "the --allow %s behind the command is the command's: options of "
 			       "'run' stand before it",
-			       log_escape(shown, sizeof(shown), pattern, strlen(pattern)));
+			       shellword(shown, sizeof(shown), pattern));
 		return true;
 	}
 	return false;
@@ -72,11 +73,13 @@ static bool is_dropped(const struct hint_context *c, const struct target *t,
 /* An answer that outlives the run: the next one will refuse it again, and ask nobody. */
 static bool is_remembered(const struct decision *d, char out[REFUSAL_HINT_MAX])
 {
+	char shown[REFUSAL_HINT_MAX - 64];
+
 	if (d->code != CODE_ASKED_NO || !d->rule || !grant_is_saved(d->rule))
 		return false;
 	(void)snprintf(out, REFUSAL_HINT_MAX,
-		       "that is remembered: sbx-net grants revoke '%s' takes it back",
-		       d->rule->text);
+		       "that is remembered: sbx-net grants revoke %s takes it back",
+		       shellword(shown, sizeof(shown), d->rule->text));
 	return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/shellword.h"
 #include "base/xalloc.h"
 #include "cli/statedir.h"
 #include "cli/suffixfile.h"
@@ -230,6 +232,7 @@ int learn_save(const struct learn *l, const struct tally *t, struct error *err)
 	CLEANUP_FREE struct learnt *v = collect(t, &n);
 	CLEANUP_FREE char *text = learnfile_merge(l->old, v, n, &added, err);
 
+	char word[SHELLWORD_MAX(PATH_MAX)];
 	struct stat was;
 
 	if (!text)
@@ -238,7 +241,7 @@ int learn_save(const struct learn *l, const struct tally *t, struct error *err)
 	    statedir_replace(l->fd, l->name, text, strlen(text), was.st_mode & 0777, err) < 0)
 		return error_set(err, err->code, "--learn: cannot write '%s'", l->file);
 	(void)fprintf(stderr, "sbx-net: learnt %zu new of %zu targets; next time: -p %s\n", added,
-		      n, l->file);
+		      n, shellword(word, sizeof(word), l->file));
 	if (tally_sums(t)->left_out)
 		(void)fprintf(stderr, "sbx-net: more than %d targets; not all were learnt\n",
 			      TALLY_MAX);

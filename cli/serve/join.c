@@ -14,6 +14,7 @@
  * session, and what it holds is a connection on which nothing more can be asked for.
  */
 #include <errno.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
@@ -33,6 +34,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/shellword.h"
 #include "base/xalloc.h"
 #include "cli/serve/attach_message.h"
 #include "cli/commands.h"
@@ -506,8 +508,11 @@ static int usage(const char *what)
 	struct error ignored;
 	CLEANUP_FREE char *dir = privsock_dir(&ignored);
 
-	(void)fprintf(stderr, "sbx-net: bridge: %s; try: sbx-net bridge --socket %s%s -- COMMAND\n",
-		      what, dir ? dir : "PATH", dir ? "/control.sock" : "");
+	CLEANUP_FREE char *path = xasprintf("%s/control.sock", dir ? dir : "");
+	char word[SHELLWORD_MAX(PATH_MAX)];
+
+	(void)fprintf(stderr, "sbx-net: bridge: %s; try: sbx-net bridge --socket %s -- COMMAND\n",
+		      what, dir ? shellword(word, sizeof(word), path) : "PATH");
 	return OPTIONS_EXIT_USAGE;
 }
 

@@ -808,7 +808,7 @@ class Hints(AskCase):
         done = self.w.sbx_run(["--ask", ask], self.curl("-f", URL))
         self.assertNotIn("revoke", done.stderr)  # it was just given
         done = self.w.sbx_run([], self.curl("-f", URL))
-        self.assertIn("sbx-net grants revoke 'good.example:80' takes it back", done.stderr)
+        self.assertIn("sbx-net grants revoke good.example:80 takes it back", done.stderr)
         self.assertEqual(self.grants("revoke", "good.example:80").returncode, 0)
         done = self.w.sbx_run([], self.curl("-f", URL))
         self.assertNotIn("revoke", done.stderr)
