@@ -218,50 +218,86 @@ static const char *target_text(const struct entry *e, char out[TARGET_TEXT_MAX])
 	return e->target.host.len ? target_format(&e->target, out) : NO_TARGET;
 }
 
+/* A line of the summary. */
+struct listed {
+	const struct entry *e;
+	uint64_t count;
+};
+
 /* Most often refused first; then in the order of first sight. */
 static int more_often(const void *a, const void *b)
 {
-	const struct entry *const *x = a, *const *y = b;
+	const struct listed *x = a, *y = b;
 
-	if ((*x)->count != (*y)->count)
-		return (*x)->count > (*y)->count ? -1 : 1;
-	return *x < *y ? -1 : *x > *y;
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return x->e < y->e ? -1 : x->e > y->e;
+}
+
+/*
+ * Whether @e is a name that was looked up, and @other a connection to that name which was refused for
+ * the same reason: what allows the connection allows the look-up.
+ */
+static bool is_lookup_of(const struct entry *e, const struct entry *other)
+{
+	return e->code == other->code && e->target.port == 0 && other->target.port != 0 &&
+	       e->target.host.len > 0 && e->target.addr.family == other->target.addr.family &&
+	       hostname_equal(&e->target.host, &other->target.host);
+}
+
+/* Counts @e with a line that says it all. Return: whether there is one. */
+static bool count_with(const struct entry *e, struct listed *v, size_t n)
+{
+	for (size_t i = 0; e->target.port == 0 && i < n; i++) {
+		if (!is_lookup_of(e, v[i].e))
+			continue;
+		v[i].count += e->count;
+		return true;
+	}
+	return false;
 }
 
 /* The refusals by policy, in the order of the summary. Return: how many. */
-static size_t sorted(const struct refusals *r, const struct entry **v)
+static size_t sorted(const struct refusals *r, struct listed *v)
 {
-	size_t n = 0;
+	size_t n = 0, ported;
 
 	for (size_t i = 0; i < r->n; i++) {
-		if (!is_failure(r->v[i].code))
-			v[n++] = &r->v[i];
+		if (!is_failure(r->v[i].code) && r->v[i].target.port != 0)
+			v[n++] = (struct listed){ &r->v[i], r->v[i].count };
+	}
+	ported = n;
+	for (size_t i = 0; i < r->n; i++) {
+		const struct entry *e = &r->v[i];
+
+		if (!is_failure(e->code) && e->target.port == 0 && !count_with(e, v, ported))
+			v[n++] = (struct listed){ e, e->count };
 	}
 	qsort(v, n, sizeof(*v), more_often);
 	return n;
 }
 
-static bool is_said(const struct entry *const *v, size_t n)
+static bool is_said(const struct listed *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(v[i]->remedy, v[n]->remedy) == 0)
+		if (strcmp(v[i].e->remedy, v[n].e->remedy) == 0)
 			return true;
 	return false;
 }
 
 /* The options that would have allowed what is listed, in one line to be copied. */
-static void put_remedies(const struct entry *const *v, size_t n, FILE *out)
+static void put_remedies(const struct listed *v, size_t n, FILE *out)
 {
 	const char *lead = "sbx-net: allow with: ";
 
 	for (size_t i = 0; i < n; i++) {
-		if (v[i]->addition)
+		if (v[i].e->addition)
 			lead = "sbx-net: allow also with: ";
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (!*v[i]->remedy || is_said(v, i))
+		if (!*v[i].e->remedy || is_said(v, i))
 			continue;
-		(void)fprintf(out, "%s%s", lead, v[i]->remedy);
+		(void)fprintf(out, "%s%s", lead, v[i].e->remedy);
 		lead = " ";
 	}
 	if (*lead == ' ')
@@ -270,7 +306,7 @@ static void put_remedies(const struct entry *const *v, size_t n, FILE *out)
 
 void refusals_summary(const struct refusals *r, FILE *out)
 {
-	const struct entry *v[REFUSALS_MAX];
+	struct listed v[REFUSALS_MAX];
 	size_t n = sorted(r, v), shown = n < SUMMARY_MAX ? n : SUMMARY_MAX;
 	char name[TARGET_TEXT_MAX];
 
@@ -281,8 +317,8 @@ void refusals_summary(const struct refusals *r, FILE *out)
 		      (unsigned long long)r->total, n, n == 1 ? "" : "s",
 		      r->n == REFUSALS_MAX ? " or more" : "");
 	for (size_t i = 0; i < shown; i++)
-		(void)fprintf(out, "sbx-net: %6llux %s (%s)\n", (unsigned long long)v[i]->count,
-			      target_text(v[i], name), policy_code_name(v[i]->code));
+		(void)fprintf(out, "sbx-net: %6llux %s (%s)\n", (unsigned long long)v[i].count,
+			      target_text(v[i].e, name), policy_code_name(v[i].e->code));
 	if (shown < n)
 		(void)fprintf(out, "sbx-net:         and %zu more\n", n - shown);
 	put_remedies(v, shown, out);

@@ -188,6 +188,33 @@ static void test_summary_adds_to_what_is_allowed(void **state)
 	refusals_free(r);
 }
 
+/* A name that was looked up and a connection to it are one target, where the reason is one. */
+static void test_summary_lists_a_host_once(void **state)
+{
+	const struct decision unlisted = { .code = CODE_NOT_LISTED },
+			      strict = { .code = CODE_STRICT };
+	struct target a = named("a.example"), b = named("b.example:80"), bare = a, lone = b;
+	struct refusals *r = refusals_new(false);
+	CLEANUP_FREE char *text = NULL;
+
+	(void)state;
+	bare.port = lone.port = 0;
+	bare.via = lone.via = VIA_DNS;
+	refusals_note(r, &bare, &unlisted);
+	refusals_note(r, &a, &unlisted);
+	refusals_note(r, &bare, &unlisted);
+	refusals_note(r, &b, &unlisted);
+	refusals_note(r, &lone, &strict); /* another reason: another line */
+	text = summary(r);
+	assert_string_equal(text, "sbx-net: 5 refusals, 3 targets:\n"
+				  "sbx-net:      3x a.example:443 (not-listed)\n"
+				  "sbx-net:      1x b.example:80 (not-listed)\n"
+				  "sbx-net:      1x b.example (strict)\n"
+				  "sbx-net: allow with: --allow a.example:443 --allow b.example:80 "
+				  "--allow b.example\n");
+	refusals_free(r);
+}
+
 static void test_quiet_has_no_summary(void **state)
 {
 	const struct decision unlisted = { .code = CODE_NOT_LISTED };
@@ -212,6 +239,7 @@ int main(void)
 		cmocka_unit_test(test_more_targets_than_are_remembered_are_counted),
 		cmocka_unit_test(test_summary_counts_and_names_the_remedy),
 		cmocka_unit_test(test_summary_adds_to_what_is_allowed),
+		cmocka_unit_test(test_summary_lists_a_host_once),
 		cmocka_unit_test(test_quiet_has_no_summary),
 	};
 
