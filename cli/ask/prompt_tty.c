@@ -181,9 +181,17 @@ static bool take_modes(struct prompt_tty *t)
 	return true;
 }
 
+/* Whoever relays the terminal reads all keys, also while it does not ask. */
+static void keep_turn(const struct prompt_tty *t)
+{
+	if (t->terminal.suspend && in_foreground(t->fd))
+		(void)ttyturn_take(&t->turn);
+}
+
 static void give_modes(struct prompt_tty *t)
 {
-	ttyturn_leave(&t->turn);
+	if (!t->terminal.suspend)
+		ttyturn_leave(&t->turn);
 	if (!t->owned)
 		return;
 	t->owned = false;
@@ -277,12 +285,14 @@ static void tty_pause(void *self)
 		cardview_put(&t->view, "\r\n");
 	t->view.lines = 0;
 	give_modes(t);
+	ttyturn_leave(&t->turn);
 }
 
 static void tty_resume(void *self)
 {
 	struct prompt_tty *t = self;
 
+	keep_turn(t);
 	if (t->question)
 		show(t);
 }
@@ -452,6 +462,7 @@ int prompt_tty_new(struct asker *out, struct asking *asking, struct event_base *
 	*t = (struct prompt_tty){ .asking = asking, .terminal = *terminal, .fd = fd };
 	t->view = (struct cardview){ .in = fd, .out = fd, .shared = !terminal->suspend };
 	ttyturn_open(&t->turn, fd);
+	keep_turn(t);
 	(void)event_assign(&t->key, base, fd, EV_READ | EV_PERSIST, key_cb, t);
 	(void)event_assign(&t->tick, base, -1, EV_PERSIST, tick_cb, t);
 	(void)event_assign(&t->arm, base, -1, 0, arm_cb, t);

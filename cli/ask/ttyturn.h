@@ -2,7 +2,8 @@
  * ttyturn.h - of several runs at one terminal, whose turn it is to ask there
  *
  * Two jobs in front, of one script say, read the same keyboard: each key goes to one of them, and nobody
- * can tell to which. So only one shows a question at a time.
+ * can tell to which. So only one shows a question at a time, and none while another relays the terminal
+ * for its command.
  */
 #ifndef CLI_ASK_TTYTURN_H
 #define CLI_ASK_TTYTURN_H

@@ -283,11 +283,11 @@ class AtTheTerminal(AskCase):
                 self.assertIn("denied good.example:80 once (tty)", t.plain())
                 self.assertEqual(t.wanted_keys(), flags)  # the command's again
 
-    def both_ask(self):
-        """What two runs ask about, once both do."""
-        paths = []
-        while len(paths) < 2:
-            paths = glob.glob(self.state("run", "*.sock"))
+    def asked(self, runs, others=()):
+        """What so many runs ask about, once all of them do; the sockets of others are of no interest."""
+        paths = set()
+        while len(paths) < runs:
+            paths = set(glob.glob(self.state("run", "*.sock"))) - set(others)
             time.sleep(0.05)
         asked = []
         for path in paths:
@@ -305,7 +305,7 @@ class AtTheTerminal(AskCase):
             for host in hosts)
         t = Terminal(self.w, ["/bin/sh", "-c", each + "wait; echo over"])
         self.addCleanup(t.close)
-        self.assertEqual(self.both_ask(), hosts)
+        self.assertEqual(self.asked(2), hosts)
         self.card(t)
         for _ in range(3):  # they look once a second whether they may
             t.pump(1)
@@ -321,6 +321,27 @@ class AtTheTerminal(AskCase):
         self.assertIn("%s ended with 0" % first[0], seen)
         self.assertIn("%s ended with 22" % other, seen)
         self.assertEqual(t.modes(), t.before)
+
+    def test_no_card_beside_a_run_that_reads_the_keys(self):
+        """What is typed is its command's; when that has ended, the other one asks."""
+        ask, talk = (" ".join([self.w.sbx, "run", "--no-config", "--"]) + " " + x for x in (
+            " ".join(self.curl("-f", URL)) + " </dev/null >/dev/null 2>&1; echo ended with $?",
+            "sh -c 'echo ready; read -r x; echo got $x'"))
+        t = Terminal(self.w, ["/bin/sh", "-c", "{ while ! [ -e go ]; do sleep 0.05; done; %s; } & "
+                              "%s; wait; echo over" % (ask, talk)], cwd=self.w.ws)
+        self.addCleanup(t.close)
+        t.expect("ready")
+        before = glob.glob(self.state("run", "*.sock"))
+        self.go()
+        self.assertEqual(self.asked(1, before), ["good.example:80"])
+        for _ in range(3):  # it looks once a second whether it may
+            t.pump(1)
+        self.assertEqual(t.plain(), "")
+        t.send("ao\n")
+        t.expect("got ao")
+        self.card(t)
+        t.send("do")
+        self.assertIn("ended with 22", t.expect("over"))
 
     def test_a_card_that_the_terminal_did_not_take_is_none(self):
         """It is behind with what the command wrote: of the card the last line came alone, and its keys counted."""
