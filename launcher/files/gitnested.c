@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/xalloc.h"
+#include "launcher/files/gitaway.h"
 
 #define DOT_GIT	  GITNESTED_DOT_GIT
 #define DEPTH_MAX 128
@@ -78,34 +80,40 @@ bool gitnested_find(int dir, const char *path, uint64_t *left, gitnested_use *us
 	return s.whole;
 }
 
-/* The last name is one that nobody can have taken before. Return: what has become of it; NULL with errno. */
-static const char *rename_away(int dir)
+/*
+ * The last name is one that nobody can have taken before. Return: the new name, which the caller frees; NULL
+ * with errno.
+ */
+static char *rename_away(int dir)
 {
 	CLEANUP_FREE char *other = NULL;
 	uint64_t number = 0;
 
 	if (renameat2(dir, DOT_GIT, dir, DOT_GIT ".sbx-net", RENAME_NOREPLACE) == 0)
-		return "the command has left it, and its .git is .git.sbx-net now";
+		return xstrdup(DOT_GIT ".sbx-net");
 	if (errno != EEXIST || getrandom(&number, sizeof(number), 0) != sizeof(number))
 		return NULL;
 	other = xasprintf(DOT_GIT ".sbx-net.%" PRIx64, number);
-	if (renameat2(dir, DOT_GIT, dir, other, RENAME_NOREPLACE) < 0)
-		return NULL;
-	return "the command has left it, and its .git has a name with .git.sbx-net. and a number "
-	       "now";
+	return renameat2(dir, DOT_GIT, dir, other, RENAME_NOREPLACE) < 0 ? NULL : xstrdup(other);
 }
 
-const char *gitnested_unmake(int dir)
+char *gitnested_unmake(int dir)
 {
 	CLEANUP_FREE char *link = xasprintf("/proc/self/fd/%d", dir);
-	const char *done = rename_away(dir);
+	CLEANUP_FREE char *path = fd_path(dir);
+	CLEANUP_FREE char *name = rename_away(dir), *from = NULL, *to = NULL, *back = NULL;
 	struct stat was;
 
 	/* the command may have taken the permission */
-	if (!done && errno == EACCES && fstat(dir, &was) == 0 &&
+	if (!name && errno == EACCES && fstat(dir, &was) == 0 &&
 	    chmod(link, (was.st_mode & 07777) | S_IRWXU) == 0) {
-		done = rename_away(dir);
+		name = rename_away(dir);
 		(void)chmod(link, was.st_mode & 07777);
 	}
-	return done ? done : "the command has left it; remove its .git before you use git there";
+	if (!name)
+		return xstrdup("the command has left it; remove its .git before you use git there");
+	from = xasprintf("%s/%s", path ? path : ".", name);
+	to = xasprintf("%s/" DOT_GIT, path ? path : ".");
+	back = gitaway_back(from, to);
+	return xasprintf("the command has left it, and its .git is %s now%s", name, back);
 }

@@ -27,8 +27,8 @@ bool gitnested_find(int dir, const char *path, uint64_t *left, gitnested_use *us
  * @dir: may be O_PATH
  *
  * Its .git gets a name that git does not know; nothing in it is lost. Return: what has become of it, to
- * be told.
+ * be told, with the command that gets it back; the caller frees it.
  */
-const char *gitnested_unmake(int dir);
+char *gitnested_unmake(int dir) __attribute__((returns_nonnull, warn_unused_result));
 
 #endif

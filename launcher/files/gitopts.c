@@ -148,6 +148,14 @@ static bool is_made_of(const char *text, size_t n, const char *chars)
 	return true;
 }
 
+bool gitopts_is_value(const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!is_word_char(text[i]))
+			return false;
+	return n == 0 || text[0] != '-';
+}
+
 bool gitopts_is_number(const char *text, size_t n)
 {
 	return is_made_of(text, n, DIGITS BLANKS);

@@ -21,6 +21,9 @@ bool gitopts_applies(const char *text, size_t n);
 /** gitopts_is_quoted() - whether it holds nothing but words that a shell takes as they are. */
 bool gitopts_is_quoted(const char *text, size_t n);
 
+/** gitopts_is_value() - whether it is a word that is no option: a number, yes or no, the name of a key. */
+bool gitopts_is_value(const char *text, size_t n);
+
 /** gitopts_is_number() - whether it holds nothing but digits and blanks. */
 bool gitopts_is_number(const char *text, size_t n);
 

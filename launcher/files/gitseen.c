@@ -5,7 +5,7 @@
 
 #include "base/xalloc.h"
 
-#define SEEN_MAX (256 * 1024)
+#define SEEN_MAX (1024 * 1024)
 
 /* Never zero, which is a free slot. */
 static uint64_t sum_of(const struct gitseen *s, enum gitseen_kind kind, const char *at,

@@ -22,6 +22,8 @@ enum gitseen_kind {
 	GITSEEN_PLAIN, /* the same of one that knows of no repository, and leaves out no directory */
 	GITSEEN_REPO,  /* the .git of a repository that the index knows of */
 	GITSEEN_SPARSE, /* a directory that an index leaves out, by its object */
+	GITSEEN_FORM,	/* any other file, by what it is and when it was changed */
+	GITSEEN_DIR,	/* a directory of which nothing is known */
 	GITSEEN_LOCKED, /* a directory in which the command cannot write */
 };
 
@@ -41,7 +43,7 @@ struct gitseen {
  * @at: where it is, or "" if that is all the same
  * @p, @n: what it is
  *
- * What comes when the set is full (256 Ki) is not in it, and counts as the command's later.
+ * What comes when the set is full (1 Mi) is not in it, and counts as the command's later.
  */
 void gitseen_add(struct gitseen *s, enum gitseen_kind kind, const char *at, const void *p,
 		 size_t n);

@@ -7,10 +7,6 @@
  *  - strategy in rebase-merge and rebase-apply, and "strategy" in sequencer/opts: git runs
  *    "git-merge-STRATEGY". strategy_opts, "strategy-option" and rebase-apply/apply-opt are options for
  *    that and for git apply. BISECT_NAMES: words for a shell. What is no harm is in gitopts.c.
- *  - msgnum, end, next and last there: how far it is. git's own prompt (git-prompt.sh, by PROMPT_COMMAND)
- *    puts what they say into PS1, where bash runs what stands in "$(...)"; zsh's (vcs_info) reckons with
- *    them, and hands git log the words of rewritten, original-commit and orig-head, which may be options
- *    (--output=FILE). So these are numbers, and names of objects.
  *  - worktrees/NAME/commondir, config.worktree: which configuration git obeys there, also where somebody
  *    in the main working tree removes that one; gitdir: where it is. Those of the start are locked (protect.c).
  *  - MERGE_RR: the files whose conflicts are being resolved. With the next commit git copies each, and
@@ -59,7 +55,6 @@
 #define LEADS	"'git worktree remove' would obey the configuration that commondir leads to:"
 #define REPAIRS "'git worktree repair' would write a file in this directory:"
 #define SIGNALS "'git instaweb' would signal these processes:"
-#define SHOWS	"a shell's prompt would obey:"
 #define COPIES	"git would copy a file from elsewhere into rr-cache:"
 #define STASH	"the next 'git commit' would write what is in this stash into the working tree:"
 
@@ -142,8 +137,8 @@ static void sweep_lines(const struct gitvisit_known *g, const struct gitvisit *v
 		return;
 	left = gitstate_filter(g, v, at, what, text, n, &taken);
 	if (taken && gitvisit_replace(dir, name, text, left) < 0)
-		v->say(v->arg, at, "a list of a rebase, which cannot be written", "",
-		       gitvisit_take_away(dir, name));
+		gitvisit_put_away(v, dir, name, at, "a list of a rebase, which cannot be written",
+				  "");
 }
 
 static bool is_strategy(struct gitvisit_known *g, const struct gitvisit *v, const char *text,
@@ -166,27 +161,6 @@ static void visit_strategy(struct gitvisit_known *g, const struct gitvisit *v, i
 		gitvisit_deal(v, dir, "strategy", at, MERGES, text);
 }
 
-/* What prompts read of it. */
-static void visit_progress(struct gitvisit_known *g, const struct gitvisit *v, int dir,
-			   const char *above)
-{
-	static const struct {
-		const char *name;
-		bool (*is)(const char *text, size_t n);
-	} files[] = {
-		{ "msgnum", gitopts_is_number },      { "end", gitopts_is_number },
-		{ "next", gitopts_is_number },	      { "last", gitopts_is_number },
-		{ "rewritten", gitopts_are_objects }, { "original-commit", gitopts_are_objects },
-		{ "orig-head", gitopts_are_objects },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		CLEANUP_FREE char *at = xasprintf("%s/%s", above, files[i].name);
-
-		gitvisit_text(g, v, dir, files[i].name, at, SHOWS, files[i].is);
-	}
-}
-
 /* rebase-merge, rebase-apply, which have many names in common. */
 static void visit_rebase(struct gitvisit_known *g, const struct gitvisit *v, int dir,
 			 const char *at)
@@ -199,7 +173,6 @@ static void visit_rebase(struct gitvisit_known *g, const struct gitvisit *v, int
 	visit_strategy(g, v, dir, at);
 	gitvisit_text(g, v, dir, "strategy_opts", merge, PASSES, gitopts_merges);
 	gitvisit_text(g, v, dir, "apply-opt", apply, PASSES, gitopts_applies);
-	visit_progress(g, v, dir, at);
 	if (v->task == GITVISIT_SWEEP) {
 		sweep_lines(g, v, dir, TODO, todo, RUNS);
 		sweep_lines(g, v, dir, "done", done, KEEPS);
@@ -217,20 +190,55 @@ struct options {
 	char *found;
 };
 
+/* The others that git writes; it stops at any more. */
+static bool is_other_option(const char *key, const char *value)
+{
+	static const char *const keys[] = {
+		"no-commit",
+		"edit",
+		"allow-empty",
+		"allow-empty-message",
+		"drop-redundant-commits",
+		"keep-redundant-commits",
+		"signoff",
+		"record-origin",
+		"allow-ff",
+		"mainline",
+		"gpg-sign",
+		"allow-rerere-auto",
+		"default-msg-cleanup",
+		"committer-date-is-author-date",
+		"ignore-date",
+	};
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(keys) && strcasecmp(keys[i], key) != 0)
+		i++;
+	return i < ARRAY_SIZE(keys) && gitopts_is_value(value, strlen(value));
+}
+
+/* What git must not meet; NULL if the option is harmless, or the user's. */
+static const char *judge_option(const struct options *o, const char *section, const char *key,
+				const char *value)
+{
+	CLEANUP_FREE char *at = xasprintf("opts:%s.%s", section, key);
+	bool known = strcasecmp(section, "options") == 0;
+	size_t n = strlen(value);
+
+	if (known && strcasecmp(key, "strategy") == 0)
+		return is_strategy(o->g, o->v, value, n) ? NULL : MERGES;
+	if (known && (strcasecmp(key, "strategy-option") == 0 ? gitopts_merges(value, n)
+							      : is_other_option(key, value)))
+		return NULL;
+	return gitvisit_is_users(o->g, o->v, GITSEEN_FILE, at, value, n) ? NULL : PASSES;
+}
+
 static void take_option(void *arg, const char *section, const char *key, const char *value)
 {
 	struct options *o = arg;
-	size_t n = strlen(value);
-	const char *what = NULL;
+	const char *what = judge_option(o, section, key, value);
 
-	if (o->found || strcasecmp(section, "options") != 0)
-		return;
-	if (strcasecmp(key, "strategy") == 0 && !is_strategy(o->g, o->v, value, n))
-		what = MERGES;
-	if (strcasecmp(key, "strategy-option") == 0 && !gitopts_merges(value, n) &&
-	    !gitvisit_is_users(o->g, o->v, GITSEEN_FILE, "opts", value, n))
-		what = PASSES;
-	if (!what)
+	if (o->found || !what)
 		return;
 	o->what = what;
 	o->found = xstrdup(value);

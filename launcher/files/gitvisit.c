@@ -14,11 +14,19 @@
 
 #define STATE_MAX (4 * 1024 * 1024)
 
-const char *gitvisit_take_away(int dir, const char *name)
+const char *gitvisit_remove(int dir, const char *name)
 {
 	return unlinkat(dir, name, 0) == 0
 		       ? "the command has left it, and it has been removed"
 		       : "the command has left it; remove it before you use git there";
+}
+
+void gitvisit_put_away(const struct gitvisit *v, int dir, const char *name, const char *at,
+		       const char *what, const char *which)
+{
+	CLEANUP_FREE char *done = gitaway_put(v->away, dir, name, at);
+
+	v->say(v->arg, at, what, which, done);
 }
 
 bool gitvisit_is_older(const struct gitvisit_known *g, struct timespec ctime)
@@ -61,8 +69,8 @@ char *gitvisit_read(const struct gitvisit_known *g, const struct gitvisit *v, in
 	if (text || code == ENOENT || code == ELOOP || code == EINVAL || code == EISDIR)
 		return text;
 	if (v->task == GITVISIT_SWEEP)
-		v->say(v->arg, at, "a file of git's state, which cannot be read whole", "",
-		       gitvisit_take_away(dir, name));
+		gitvisit_put_away(v, dir, name, at,
+				  "a file of git's state, which cannot be read whole", "");
 	return NULL;
 }
 
@@ -94,8 +102,10 @@ void gitvisit_deal(const struct gitvisit *v, int dir, const char *name, const ch
 	while (n > 0 && which[n - 1] == '\n')
 		n--;
 	shown = xstrndup(which, n);
-	v->say(v->arg, at, what, shown,
-	       v->task == GITVISIT_WARN ? GITVISIT_ORPHAN : gitvisit_take_away(dir, name));
+	if (v->task == GITVISIT_WARN)
+		v->say(v->arg, at, what, shown, GITVISIT_ORPHAN);
+	else
+		gitvisit_put_away(v, dir, name, at, what, shown);
 }
 
 /* Whether the user has it so; at the start it is remembered, and nobody knows of an orphan. */
@@ -117,4 +127,29 @@ void gitvisit_text(struct gitvisit_known *g, const struct gitvisit *v, int dir, 
 
 	if (text && !is(text, n) && !gitvisit_is_users(g, v, GITSEEN_FILE, at, text, n))
 		gitvisit_deal(v, dir, name, at, what, text);
+}
+
+bool gitvisit_identify(const struct gitvisit_known *g, int dir, const char *name,
+		       struct gitvisit_identity *id)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	id->v[0] = st.st_dev;
+	id->v[1] = st.st_ino;
+	id->v[2] = (uint64_t)st.st_ctim.tv_sec;
+	id->v[3] = (uint64_t)st.st_ctim.tv_nsec;
+	id->older = gitvisit_is_older(g, st.st_ctim);
+	return true;
+}
+
+bool gitvisit_is_still(struct gitvisit_known *g, const struct gitvisit *v, enum gitseen_kind kind,
+		       const char *at, const struct gitvisit_identity *id)
+{
+	if (v->task == GITVISIT_SWEEP)
+		return gitseen_has(&g->seen, kind, at, id->v, sizeof(id->v));
+	if (id->older)
+		gitseen_add(&g->seen, kind, at, id->v, sizeof(id->v));
+	return false;
 }

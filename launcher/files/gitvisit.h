@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "launcher/files/gitaway.h"
 #include "launcher/files/gitseen.h"
 
 #define GITVISIT_READ_MAX (512 * 1024 * 1024) /* of all files, a fraction of a second */
@@ -35,11 +36,13 @@ enum gitvisit_task {
 /**
  * struct gitvisit - a walk through a git directory
  * @read: how many bytes of files have been read; a bound of what a command can keep the walk busy with
+ * @away: where files are put that git must not meet; of GITVISIT_SWEEP
  * @say: told of each thing; @at is its place, @which more about it or "", @done what has become of it
  */
 struct gitvisit {
 	enum gitvisit_task task;
 	uint64_t *read;
+	const struct gitaway *away;
 	void (*say)(void *arg, const char *at, const char *what, const char *which,
 		    const char *done);
 	void *arg;
@@ -53,8 +56,30 @@ struct gitvisit {
 /** gitvisit_is_older() - whether what was changed at @ctime is none of another run's command. */
 bool gitvisit_is_older(const struct gitvisit_known *g, struct timespec ctime);
 
-/** gitvisit_take_away() - remove a file that the command has left. Return: what to say of that. */
-const char *gitvisit_take_away(int dir, const char *name);
+/** gitvisit_remove() - remove what holds nothing, such as a link. Return: what to say of that. */
+const char *gitvisit_remove(int dir, const char *name);
+
+/**
+ * gitvisit_put_away() - put away a file that the command has left, and tell of it
+ * @at: its path within the git directory
+ * @what, @which: for struct gitvisit's @say
+ */
+void gitvisit_put_away(const struct gitvisit *v, int dir, const char *name, const char *at,
+		       const char *what, const char *which);
+
+/** struct gitvisit_identity - of a file, until somebody changes it; @older: it is none of another run */
+struct gitvisit_identity {
+	uint64_t v[4];
+	bool older;
+};
+
+/** gitvisit_identify() - which file it is. Return: whether it is there. */
+bool gitvisit_identify(const struct gitvisit_known *g, int dir, const char *name,
+		       struct gitvisit_identity *id);
+
+/** gitvisit_is_still() - at the start: that a file is what @kind says; later: whether it was, and is as it was. */
+bool gitvisit_is_still(struct gitvisit_known *g, const struct gitvisit *v, enum gitseen_kind kind,
+		       const char *at, const struct gitvisit_identity *id);
 
 /** gitvisit_read_all() - all of an open file, within the bounds of the walk; NULL with errno. */
 char *gitvisit_read_all(const struct gitvisit *v, int fd, size_t max, size_t *n);

@@ -24,6 +24,7 @@
 #include "base/xalloc.h"
 #include "launcher/files/gitconfig.h"
 #include "launcher/files/gitindex.h"
+#include "launcher/files/gitmodule.h"
 #include "launcher/files/gitnested.h"
 #include "launcher/files/gittree.h"
 
@@ -63,40 +64,10 @@ static size_t hash_size(int dir)
 	return hash;
 }
 
-/** struct identity - of a file, until somebody changes it; @older: it is none of another run */
-struct identity {
-	uint64_t v[4];
-	bool older;
-};
-
-static bool identify(const struct gitvisit_known *g, int dir, const char *name, struct identity *id)
-{
-	struct stat st;
-
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return false;
-	id->v[0] = st.st_dev;
-	id->v[1] = st.st_ino;
-	id->v[2] = (uint64_t)st.st_ctim.tv_sec;
-	id->v[3] = (uint64_t)st.st_ctim.tv_nsec;
-	id->older = gitvisit_is_older(g, st.st_ctim);
-	return true;
-}
-
-/* At the start: that the file is what @kind says; later: whether it was, and nobody has changed it. */
-static bool is_still(struct gitvisit_known *g, const struct gitvisit *v, enum gitseen_kind kind,
-		     const char *at, const struct identity *id)
-{
-	if (v->task == GITVISIT_SWEEP)
-		return gitseen_has(&g->seen, kind, at, id->v, sizeof(id->v));
-	if (id->older)
-		gitseen_add(&g->seen, kind, at, id->v, sizeof(id->v));
-	return false;
-}
-
 /**
  * struct links - repositories of an index
  * @tree: the working tree
+ * @git: the git directory in it, where those of submodules are; -1 of another
  * @at: where the index is
  * @n: how many there are, of which @max are looked at
  * @trees: how many directories are left out, of which @looked are new and have been looked for
@@ -107,7 +78,7 @@ static bool is_still(struct gitvisit_known *g, const struct gitvisit *v, enum gi
 struct links {
 	struct gitvisit_known *g;
 	const struct gitvisit *v;
-	int tree;
+	int tree, git;
 	const char *at;
 	unsigned long n, max, trees, looked;
 	size_t hash;
@@ -164,8 +135,9 @@ static bool is_same_repo(struct links *l, int dir, const char *name)
 static void unmake(void *arg, int dir, const char *name)
 {
 	struct links *l = arg;
+	CLEANUP_FREE char *done = gitnested_unmake(dir);
 
-	l->v->say(l->v->arg, l->at, LOOKS, name, gitnested_unmake(dir));
+	l->v->say(l->v->arg, l->at, LOOKS, name, done);
 }
 
 /*
@@ -208,7 +180,9 @@ static void take_repository(struct links *l, const char *name)
 		l->v->say(
 			l->v->arg, l->at, LOOKS, name,
 			"it cannot be looked at; see whether it is yours before you use git there");
-	if (dir < 0 || is_same_repo(l, dir, name))
+	if (dir < 0 || is_same_repo(l, dir, name) ||
+	    (l->git >= 0 && l->v->task == GITVISIT_SWEEP &&
+	     gitmodule_is_led_to(l->v, dir, l->git, l->tree)))
 		return;
 	unmake(l, dir, name);
 }
@@ -234,12 +208,12 @@ void indexstate_visit(struct gitvisit_known *g, const struct gitvisit *v, int di
 	CLEANUP_FREE char *text = NULL, *found = NULL;
 	struct links links = { .g = g, .v = v, .at = at };
 	bool shared = indexstate_is_shared(name);
-	struct identity id = { .older = false };
+	struct gitvisit_identity id = { .older = false };
 	enum gitindex is = GITINDEX_BAD;
 	size_t n;
 
-	if (identify(g, dir, name, &id) && v->task == GITVISIT_SWEEP &&
-	    is_still(g, v, GITSEEN_PLAIN, at, &id))
+	if (gitvisit_identify(g, dir, name, &id) && v->task == GITVISIT_SWEEP &&
+	    gitvisit_is_still(g, v, GITSEEN_PLAIN, at, &id))
 		return;
 	links.older = id.older;
 	fd = fd_open_regular(dir, name, O_NOFOLLOW, &(struct error){ 0 });
@@ -248,6 +222,7 @@ void indexstate_visit(struct gitvisit_known *g, const struct gitvisit *v, int di
 	text = fd < 0 ? NULL : gitvisit_read_all(v, fd, INDEX_MAX, &n);
 	other = own ? -1 : gittree_open(g, v, dir, at);
 	links.tree = own ? g->tree : other;
+	links.git = own ? dir : -1;
 	links.max = shared ? NAMES_MAX : LINKS_MAX;
 	links.hash = hash_size(dir);
 	if (text)
@@ -255,8 +230,8 @@ void indexstate_visit(struct gitvisit_known *g, const struct gitvisit *v, int di
 	if (links.n > links.max || links.unseen)
 		is = GITINDEX_BAD;
 	if (is == GITINDEX_OK && links.n == 0 && links.trees == 0)
-		(void)is_still(g, v, GITSEEN_PLAIN, at, &id);
-	if (is_still(g, v, GITSEEN_INDEX, at, &id))
+		(void)gitvisit_is_still(g, v, GITSEEN_PLAIN, at, &id);
+	if (gitvisit_is_still(g, v, GITSEEN_INDEX, at, &id))
 		return;
 	switch (is) {
 	case GITINDEX_OK:

@@ -8,7 +8,8 @@
  *
  *  - Anything but a file or a directory, wherever git might open it: COMMIT_EDITMSG, FETCH_HEAD and
  *    logs/HEAD are written through a link, and so are files in a directory that is one, a pipe hangs.
- *  - Files of git's state that have it run a program or copy a file (gitstate.c).
+ *  - Files that are not known to be data (gitname.c), and those among git's state that have it run a
+ *    program or copy a file (gitstate.c).
  *  - HEAD and commondir, or HEAD, objects and refs in a working tree that has a .git: where that .git is
  *    broken, git takes the tree for a bare repository, and obeys the configuration in it or where the
  *    commondir leads.
@@ -42,6 +43,9 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "launcher/files/gitform.h"
+#include "launcher/files/gitmodule.h"
+#include "launcher/files/gitname.h"
 #include "launcher/files/gitstate.h"
 #include "launcher/files/gitvisit.h"
 
@@ -51,18 +55,10 @@
 
 #define ANYWHERE "" /* no name of an entry */
 
+#define NO_NAME "nothing that is known to be data, so that a tool might obey it"
+#define MODULE \
+	"git would obey the configuration or the hooks in it, which are not as git makes them"
 #define LOOK "look for links in it that lead elsewhere before you use git there"
-
-/** enum place - what a directory of the walk is to git */
-enum place {
-	PLACE_OTHER,
-	PLACE_GIT,	 /* a git directory */
-	PLACE_LINKED,	 /* one of a linked worktree */
-	PLACE_MODULES,	 /* where those of submodules are, however deep */
-	PLACE_WORKTREES, /* where those of linked worktrees are */
-	PLACE_OBJECTS,
-	PLACE_ANNEX,
-};
 
 /** struct leftover - what is known; @unseen are directories that could not be looked at, "" for all */
 struct leftover {
@@ -75,10 +71,18 @@ struct leftover {
 	bool bare, head, commondir;
 };
 
-/** struct visit - a walk, to remember or to sweep */
+/**
+ * struct visit - a walk, to remember or to sweep
+ * @within: how much of a path leads to the git directory that the walk is in
+ * @fresh: in a directory of which nothing is known, and that will be put away, or told of, as a whole
+ * @files: how many files are in that
+ */
 struct visit {
 	struct leftover *l;
 	bool sweep;
+	size_t within;
+	bool fresh;
+	unsigned long files;
 	struct gitvisit state;
 	unsigned long entries, lines;
 	uint64_t read;
@@ -86,7 +90,8 @@ struct visit {
 	void *arg;
 };
 
-static void visit_dir(struct visit *v, int fd, const char *at, enum place place, unsigned depth);
+static void visit_dir(struct visit *v, int fd, const char *at, enum gitname_place place,
+		      unsigned depth);
 
 /* A line: where, what is there, and what has become of it. */
 static void say(void *arg, const char *at, const char *what, const char *which, const char *done)
@@ -210,9 +215,10 @@ static void visit_odd(struct visit *v, int dir, const char *name, const char *at
 	}
 	if (is_known(v->l, at, &id))
 		return;
-	say(v, at, kind_of(mode), target,
-	    is_unseen(v->l, at) ? "it may have been there before; remove it if it is not yours"
-				: gitvisit_take_away(dir, name));
+	if (is_unseen(v->l, at))
+		gitform_tell_unseen(&v->state, at, kind_of(mode), target);
+	else
+		say(v, at, kind_of(mode), target, gitvisit_remove(dir, name));
 }
 
 /* Whether @at is "@name" or ends with "/@name". */
@@ -224,35 +230,17 @@ static bool ends_with(const char *at, const char *name)
 }
 
 /* Objects by their numbers, and what other tools keep by checksums; there may be very many. */
-static bool is_store(enum place place, const char *name)
+static bool is_store(enum gitname_place place, const char *name)
 {
-	if (place == PLACE_OBJECTS)
+	if (place == GITNAME_OBJECTS)
 		return isxdigit((unsigned char)name[0]) && isxdigit((unsigned char)name[1]) &&
 		       !name[2];
-	return place == PLACE_ANNEX && strcmp(name, "objects") == 0;
+	return place == GITNAME_ANNEX && strcmp(name, "objects") == 0;
 }
 
 static bool has(int dir, const char *name)
 {
 	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-/* What the directory @name, open as @dir, is in one that is @above; see also gitobeys.c. */
-static enum place place_of(enum place above, int dir, const char *name)
-{
-	if (above == PLACE_WORKTREES)
-		return PLACE_LINKED;
-	if (above == PLACE_MODULES)
-		return has(dir, "HEAD") || has(dir, "config") ? PLACE_GIT : PLACE_MODULES;
-	if ((above == PLACE_GIT || above == PLACE_LINKED) && strcmp(name, "modules") == 0)
-		return PLACE_MODULES;
-	if (above != PLACE_GIT)
-		return PLACE_OTHER;
-	if (strcmp(name, "worktrees") == 0)
-		return PLACE_WORKTREES;
-	if (strcmp(name, "objects") == 0)
-		return PLACE_OBJECTS;
-	return strcmp(name, "annex") == 0 ? PLACE_ANNEX : PLACE_OTHER;
 }
 
 /* Which directory it is. */
@@ -284,7 +272,7 @@ static bool is_same(const struct visit *v, enum gitseen_kind kind, int dir, cons
 }
 
 /* The names of protect.c, which are locked, and what the configuration names: leftover_lock(). */
-static bool is_locked(const struct visit *v, enum place above, int dir, const char *name,
+static bool is_locked(const struct visit *v, enum gitname_place above, int dir, const char *name,
 		      const char *at)
 {
 	uint64_t id[2];
@@ -292,7 +280,7 @@ static bool is_locked(const struct visit *v, enum place above, int dir, const ch
 	if (number_of(dir, id) &&
 	    gitseen_has(&v->l->state.seen, GITSEEN_LOCKED, ANYWHERE, id, sizeof(id)))
 		return true;
-	return above == PLACE_GIT &&
+	return above == GITNAME_GIT &&
 	       (strcmp(name, "hooks") == 0 || strcmp(name, "remotes") == 0 ||
 		strcmp(name, "branches") == 0) &&
 	       is_same(v, GITSEEN_LOCKED, dir, at);
@@ -336,13 +324,104 @@ static void put_back(int locked, const struct stat *was)
 		(void)chmod(link, was->st_mode & 07777);
 }
 
+/* Whether another run's command may have made it. */
+static bool is_young(const struct visit *v, int dir)
+{
+	struct statx st;
+
+	return v->l->state.since.tv_sec &&
+	       (statx(dir, "", AT_EMPTY_PATH, STATX_BTIME, &st) < 0 ||
+		!(st.stx_mask & STATX_BTIME) ||
+		!gitvisit_is_older(&v->l->state,
+				   (struct timespec){ st.stx_btime.tv_sec, st.stx_btime.tv_nsec }));
+}
+
+/* Of one of which nothing is known: whether it was there at the start. */
+static bool is_old_dir(const struct visit *v, int dir, const char *at)
+{
+	return (v->sweep || !is_young(v, dir)) && is_same(v, GITSEEN_DIR, dir, at);
+}
+
+/* What the directory @name, open as @dir, is in one that is @above; see also gitobeys.c. */
+static struct gitname name_of(const struct visit *v, enum gitname_place above, int dir,
+			      const char *name, const char *at)
+{
+	struct gitname is = { .how = GITNAME_IS_DATA, .place = GITNAME_MODULES };
+
+	if (above != GITNAME_MODULES)
+		return gitname_of_dir(above, name);
+	if (!has(dir, "HEAD") && !has(dir, "config"))
+		return is;
+	if (is_same(v, GITSEEN_GIT, dir, at) ||
+	    gitmodule_is_plain(&v->state, dir, at, v->l->state.tree))
+		is.place = GITNAME_GIT;
+	else
+		is = (struct gitname){ .how = GITNAME_UNKNOWN, .place = GITNAME_STRANGE };
+	return is;
+}
+
+static void look_into(struct visit *v, int fd, const char *name, const char *at,
+		      enum gitname_place place, unsigned depth)
+{
+	size_t within = v->within;
+
+	if (place == GITNAME_GIT || place == GITNAME_LINKED)
+		v->within = strlen(at) + 1;
+	gitstate_dir(&v->l->state, &v->state, fd, name, at);
+	if (place == GITNAME_LINKED)
+		gitstate_linked(&v->l->state, &v->state, fd, at);
+	visit_dir(v, fcntl(fd, F_DUPFD_CLOEXEC, 3), at, place, depth + 1);
+	v->within = within;
+}
+
+/*
+ * A directory of which nothing is known, and that was not there, or may be an earlier run's: put away or
+ * told of as a whole, unless there are no files in it.
+ */
+static void look_into_fresh(struct visit *v, int dir, int fd, const char *name, const char *at,
+			    enum gitname_place above, unsigned depth)
+{
+	const char *what = above == GITNAME_MODULES ? MODULE : NO_NAME;
+	enum gitvisit_task task = v->state.task;
+
+	if (task == GITVISIT_WARN)
+		v->state.task = GITVISIT_NOTE;
+	v->fresh = v->sweep;
+	v->files = 0;
+	look_into(v, fd, name, at, GITNAME_STRANGE, depth);
+	v->fresh = false;
+	v->state.task = task;
+	if (v->files == 0)
+		return;
+	if (v->sweep && is_unseen(v->l, at))
+		gitform_tell_unseen(&v->state, at, what, "");
+	else
+		gitvisit_deal(&v->state, dir, name, at, what, "");
+}
+
+static void look_by_name(struct visit *v, int dir, int fd, const char *name, const char *at,
+			 enum gitname_place above, unsigned depth)
+{
+	struct gitname is = name_of(v, above, fd, name, at);
+
+	if (is.how == GITNAME_IS_AWAY || (is_locked(v, above, fd, name, at) && v->sweep))
+		return;
+	if (v->fresh || is.how != GITNAME_UNKNOWN) {
+		look_into(v, fd, name, at, v->fresh ? GITNAME_STRANGE : is.place, depth);
+		return;
+	}
+	if ((is_old_dir(v, fd, at) || !v->sweep) && v->state.task != GITVISIT_WARN)
+		look_into(v, fd, name, at, is.place, depth);
+	else
+		look_into_fresh(v, dir, fd, name, at, above, depth);
+}
+
 static void visit_subdir(struct visit *v, int dir, const char *name, const char *at,
-			 enum place above, unsigned depth)
+			 enum gitname_place above, unsigned depth)
 {
 	CLEANUP_CLOSE int locked = -1;
 	struct stat was;
 	CLEANUP_CLOSE int fd = depth < DEPTH_MAX ? enter(v, dir, name, &locked, &was) : -1;
-	enum place place;
 
 	if (fd < 0 && depth < DEPTH_MAX && errno == ENOENT)
 		return; /* gone */
@@ -350,15 +429,7 @@ static void visit_subdir(struct visit *v, int dir, const char *name, const char 
 		miss(v, at);
 		return;
 	}
-	place = place_of(above, fd, name);
-	if (place == PLACE_GIT && !is_same(v, GITSEEN_GIT, fd, at))
-		place = PLACE_OTHER;
-	if (!is_locked(v, above, fd, name, at) || !v->sweep) {
-		gitstate_dir(&v->l->state, &v->state, fd, name, at);
-		if (place == PLACE_LINKED)
-			gitstate_linked(&v->l->state, &v->state, fd, at);
-		visit_dir(v, take_fd(&fd), at, place, depth + 1);
-	}
+	look_by_name(v, dir, fd, name, at, above, depth);
 	put_back(locked, &was);
 }
 
@@ -371,23 +442,34 @@ static mode_t mode_of(int dir, const struct dirent *e)
 	return fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_mode : S_IFREG;
 }
 
+static void visit_file(struct visit *v, int dir, const char *name, const char *at,
+		       enum gitname_place place)
+{
+	struct gitname is = gitname_of_file(place, name);
+	struct gitvisit_known *known = &v->l->state;
+
+	if ((place == GITNAME_GIT || place == GITNAME_LINKED) && gitstate_is_top(name))
+		gitstate_top(known, &v->state, dir, name, at);
+	else if (gitstate_is_file(name))
+		gitstate_file(known, &v->state, dir, name, at);
+	v->files++;
+	if (!v->fresh && is.how != GITNAME_IS_DATA)
+		gitform_visit(known, &v->state, dir, name, at, at + v->within, &is,
+			      v->sweep && is_unseen(v->l, at));
+}
+
 static void visit_entry(struct visit *v, int dir, const char *above, const struct dirent *e,
-			enum place place, unsigned depth)
+			enum gitname_place place, unsigned depth)
 {
 	mode_t mode = mode_of(dir, e);
-	bool top = (place == PLACE_GIT || place == PLACE_LINKED) && gitstate_is_top(e->d_name);
 	CLEANUP_FREE char *at = NULL;
 
 	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-	    (S_ISREG(mode) && !top && !gitstate_is_file(e->d_name)))
-		return;
-	if (S_ISDIR(mode) && is_store(place, e->d_name))
+	    (S_ISDIR(mode) && is_store(place, e->d_name)))
 		return;
 	at = xasprintf("%s%s%s", above, *above ? "/" : "", e->d_name);
-	if (S_ISREG(mode) && top)
-		gitstate_top(&v->l->state, &v->state, dir, e->d_name, at);
-	else if (S_ISREG(mode))
-		gitstate_file(&v->l->state, &v->state, dir, e->d_name, at);
+	if (S_ISREG(mode))
+		visit_file(v, dir, e->d_name, at, place);
 	else if (S_ISDIR(mode))
 		visit_subdir(v, dir, e->d_name, at, place, depth);
 	else
@@ -395,7 +477,8 @@ static void visit_entry(struct visit *v, int dir, const char *above, const struc
 }
 
 /* Takes @fd, which may be -1. */
-static void visit_dir(struct visit *v, int fd, const char *at, enum place place, unsigned depth)
+static void visit_dir(struct visit *v, int fd, const char *at, enum gitname_place place,
+		      unsigned depth)
 {
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
@@ -414,7 +497,8 @@ static void visit_dir(struct visit *v, int fd, const char *at, enum place place,
 
 static void visit_top(struct visit *v)
 {
-	visit_dir(v, openat(v->l->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "", PLACE_GIT, 0);
+	visit_dir(v, openat(v->l->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "", GITNAME_GIT,
+		  0);
 }
 
 static bool has_file(int dir, const char *name)
@@ -459,7 +543,7 @@ static void note_tree(struct leftover *l)
 static void sweep_tree_of(struct visit *v, const char *name)
 {
 	say(v, name, "it makes a repository of the directory, whose configuration git obeys", "",
-	    gitvisit_take_away(v->l->dir, name));
+	    gitvisit_remove(v->l->dir, name));
 }
 
 /* Either of the two: what is missing could come with the next run, or be the user's. */
@@ -527,10 +611,11 @@ void leftover_lock(struct leftover *l, int dir)
 void leftover_sweep(struct leftover *l, leftover_tell *tell, void *arg)
 {
 	struct visit v = { .l = l, .sweep = true, .tell = tell, .arg = arg };
+	const struct gitaway away = { .top = l->dir, .path = l->path };
 	struct stat was;
 	bool given;
 
-	v.state = (struct gitvisit){ GITVISIT_SWEEP, &v.read, say, &v };
+	v.state = (struct gitvisit){ GITVISIT_SWEEP, &v.read, &away, say, &v };
 	given = give_back(l->dir, &was);
 	if (l->kind != LEFTOVER_TREE)
 		visit_top(&v);

@@ -4,10 +4,8 @@ import os
 import shutil
 import subprocess
 
-from escapeworld import LIMIT, World, main, users
-
-GIT = "git -c user.name=n -c user.email=e@x.test "
-REMOVED = "it has been removed"
+from escapeworld import LIMIT, main, users
+from gitworld import AWAY, GIT, REMOVED, GitWorld
 
 # name: what the command does, what its user does later
 LINKS = {
@@ -50,42 +48,7 @@ with open(".git/index", "wb") as f:
 """
 
 
-class Leftover(World):
-    def repository(self, uid):
-        """A new one, and a directory and a file of the user's that are to stay as they are."""
-        self.fill(uid)
-        self.repo, self.dir = self.work + "/repo", self.outside + "/dir"
-        self.victim = self.outside + "/victim"
-        for path in (self.repo, self.dir):
-            shutil.rmtree(path, True)
-            os.mkdir(path)
-            os.chown(path, uid, uid)
-        with open(self.victim, "w") as f:
-            f.write("own\n")
-        os.chown(self.victim, uid, uid)
-        self.host(uid, "git init -q -b main . && echo a > a && git add a && " + GIT + "commit -qm one && "
-                  "git checkout -q -b other && echo b > b && git add b && " + GIT + "commit -qm two && "
-                  "git checkout -q main && echo c > c && git add c && " + GIT + "commit -qm three")
-
-    def script(self, text):
-        return "cd %s; V=%s D=%s; %s" % (self.repo, self.victim, self.dir, text)
-
-    def host(self, uid, text, check=True):
-        p = self.run_as(uid, ["sh", "-c", self.script(text)], capture_output=True)
-        if check:
-            self.assertEqual(p.returncode, 0, p.stderr)
-        return p
-
-    def command(self, uid, text, bare=False):
-        argv = ["sh", "-c", self.script(text)]
-        return self.run_as(uid, argv if bare else self.inside(argv, "-C", self.repo),
-                           capture_output=True)
-
-    def harm(self):
-        """Whether anything of the user's is other than it was."""
-        with open(self.victim, errors="replace") as f, open(self.repo + "/.git/config") as config:
-            return f.read() != "own\n" or os.listdir(self.dir) != [] or "new" in config.read()
-
+class Leftover(GitWorld):
     def try_link(self, uid, name, bare):
         by_command, by_user = LINKS[name]
         self.repository(uid)
@@ -195,7 +158,7 @@ class Leftover(World):
                     with self.subTest(uid=uid, name=name, bare=bare):
                         self.repository(uid)
                         done = self.command(uid, script, bare)
-                        self.assertEqual(REMOVED in done.stderr, not bare, done.stderr)
+                        self.assertEqual(AWAY in done.stderr, not bare, done.stderr)
                         self.host(uid, GIT + verb + " --continue", check=False)
                         self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
 
@@ -243,7 +206,7 @@ class Leftover(World):
                         done = self.command(
                             uid, "cd .git; mkdir %s; echo 1 > %s; echo \"\\$(touch $D/mark)\" > %s" % (
                                 os.path.dirname(name), other, name), bare)
-                        self.assertEqual("prompt would obey" in done.stderr, not bare, done.stderr)
+                        self.assertEqual(AWAY in done.stderr, not bare, done.stderr)
                         self.assertIn("REBASE", self.host(uid, shown).stdout)
                         self.assertEqual(os.listdir(self.dir), ["mark"] if bare else [])
 
@@ -257,7 +220,7 @@ class Leftover(World):
                 with self.subTest(uid=uid, bare=bare):
                     self.repository(uid)
                     done = self.command(uid, script, bare)
-                    self.assertEqual("prompt would obey" in done.stderr, not bare, done.stderr)
+                    self.assertEqual(AWAY in done.stderr, not bare, done.stderr)
                     shown = self.host(uid, "zsh -f -c 'autoload -Uz vcs_info; vcs_info; "
                                       "print -r -- \"$vcs_info_msg_0_\"'")
                     self.assertIn("am/rebase", shown.stdout)
@@ -334,7 +297,7 @@ class Leftover(World):
                         done = self.command(uid, how + "n=%040d; mkdir -p .git/rr-cache/$n; "
                                             "touch .git/rr-cache/$n/preimage; "
                                             "printf '%%s\\t%s\\0' $n > .git/MERGE_RR" % (1, path), bare)
-                        self.assertEqual(REMOVED in done.stderr, not bare, done.stderr)
+                        self.assertEqual(AWAY in done.stderr, not bare, done.stderr)
                         self.host(uid, GIT + "commit -q --allow-empty -m new")
                         got = self.host(uid, "cat .git/rr-cache/*/postimage", check=False).stdout
                         self.assertEqual(got, "canary\n" if bare else "")
@@ -353,7 +316,7 @@ class Leftover(World):
                         self.repository(uid)
                         self.host(uid, "rm $V")
                         done = self.write_index(uid, "../../../..$V $B $D/mark $B .git/hooks/post-merge $B", bare)
-                        self.assertEqual((done.returncode, REMOVED in done.stderr), (0, not bare), done.stderr)
+                        self.assertEqual((done.returncode, AWAY in done.stderr), (0, not bare), done.stderr)
                         self.host(uid, later, check=bare)
                         hook = self.repo + "/.git/hooks/post-merge"
                         self.assertEqual([os.path.exists(p) for p in (self.victim, self.dir + "/mark", hook)],
@@ -365,7 +328,7 @@ class Leftover(World):
             for bare in (True, False):
                 self.repository(uid)
                 done = self.write_index(uid, "%s/.ssh/id_rsa $B" % self.home, bare)
-                self.assertEqual((done.returncode, REMOVED in done.stderr), (0, not bare), done.stderr)
+                self.assertEqual((done.returncode, AWAY in done.stderr), (0, not bare), done.stderr)
                 self.host(uid, GIT + "commit -q -a -m new", check=False)
                 got = self.host(uid, "git cat-file blob $(echo canary | git hash-object --stdin)", check=False)
                 self.assertEqual(got.stdout, "canary\n" if bare else "")
@@ -466,7 +429,7 @@ class Leftover(World):
                                     "git update-index --add --cacheinfo 100644,$B,.envrc; T=$(git write-tree); "
                                     "I=$(" + GIT + "commit-tree -p HEAD -m i HEAD^{tree}); " + GIT +
                                     "commit-tree -p HEAD -p $I -m w $T > .git/MERGE_AUTOSTASH", bare)
-                self.assertEqual((done.returncode, REMOVED in done.stderr), (0, not bare), done.stderr)
+                self.assertEqual((done.returncode, AWAY in done.stderr), (0, not bare), done.stderr)
                 self.host(uid, GIT + "commit -q --allow-empty -m new")
                 self.assertEqual(os.path.exists(self.repo + "/.envrc"), bare)
 

@@ -95,7 +95,7 @@ static void check_options(const char *text, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct gitvisit_known g = { .tree = -1 };
-	const struct gitvisit v = { GITVISIT_SWEEP, NULL, say, NULL };
+	const struct gitvisit v = { .task = GITVISIT_SWEEP, .say = say };
 	char *text = copy(data, size), *same = copy(data, size);
 	const char *first = memchr(same, '\t', size);
 	unsigned taken = 0, again = 0;

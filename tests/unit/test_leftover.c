@@ -121,7 +121,7 @@ static void test_files_and_what_was_there_stay(void **state)
 	shell("ln -s /etc/hosts .git/info; ln -s nowhere .git/refs/heads/l");
 	run(LEFTOVER_GIT,
 	    "echo x > .git/COMMIT_EDITMSG; mkdir -p .git/refs/remotes/o .git/worktrees/w; "
-	    "mv .git/index .git/index2; rm .git/refs/heads/l");
+	    "mv .git/index .git/ORIG_HEAD~; rm .git/refs/heads/l");
 	assert_true(exists(".git/info") && exists(".git/COMMIT_EDITMSG"));
 	assert_string_equal(said, "");
 }
@@ -176,8 +176,8 @@ static void test_names_of_branches_are_no_places(void **state)
 	shell("mkdir -p .git/modules/a/objects/ab; echo > .git/modules/a/HEAD");
 	run(LEFTOVER_GIT, "mkdir -p .git/modules/b/objects/ab; echo > .git/modules/b/HEAD; "
 			  "for i in a b; do ln -s / .git/modules/$i/objects/ab/l; done");
-	assert_false(exists(".git/modules/b/objects/ab/l"));
-	assert_int_equal(lines, 1);
+	assert_false(exists(".git/modules/b")); /* which is none that git has made */
+	assert_int_equal(lines, 2);
 }
 
 /* Only the user can have made something there. */
@@ -455,14 +455,16 @@ static void test_a_linked_worktree_leads_to_its_own_repository(void **state)
 	shell("mkdir -p .git/worktrees/old; cd .git/worktrees/old; echo x > HEAD; echo /x > "
 	      "commondir");
 	run(LEFTOVER_GIT,
-	    "cd .git/worktrees; mkdir a b c d e; echo x | tee a/HEAD b/HEAD c/HEAD d/HEAD; "
+	    "cd .git/worktrees; mkdir a b c d e; echo ref: refs/heads/x | tee a/HEAD b/HEAD c/HEAD "
+	    "d/HEAD; "
 	    "echo ../../.. > a/commondir; ln -s x c/commondir; echo ../.. > d/commondir; "
 	    "printf '[core]\\nsparseCheckout = 1\\nfsmonitor = x\\n' > d/config.worktree");
 	assert_false(exists(".git/worktrees/a/HEAD") || exists(".git/worktrees/b/HEAD") ||
 		     exists(".git/worktrees/c/HEAD") || exists(".git/worktrees/d/config.worktree"));
 	assert_true(exists(".git/worktrees/d/HEAD") && exists(".git/worktrees/old/HEAD"));
 	run(LEFTOVER_GIT,
-	    "cd .git/worktrees; mkdir f; echo x > f/HEAD; echo ../.. > f/commondir; "
+	    "cd .git/worktrees; mkdir f; echo ref: refs/heads/x > f/HEAD; echo ../.. > "
+	    "f/commondir; "
 	    "printf '[core]\\n\\tsparseCheckout = true\\n\\tsparseCheckoutCone = true\\n"
 	    "[index]\\nsparse = true\\n' > f/config.worktree");
 	assert_string_equal(said, "");
@@ -563,11 +565,12 @@ static void test_an_index_does_not_lead_elsewhere(void **state)
 		run(LEFTOVER_GIT, cut);
 		assert_false(exists(path));
 		shell(bad);
-		run(LEFTOVER_GIT, "touch .git/new"); /* it was there */
+		run(LEFTOVER_GIT, "touch .git/MERGE_MSG"); /* it was there */
 		assert_true(exists(path));
 		assert_int_equal(lines, 0);
 	}
-	run(LEFTOVER_GIT, INDEX("../n") "refs/heads/index"); /* a branch may have any name */
+	/* a branch may have any name */
+	run(LEFTOVER_GIT, "printf '%040d\\n' 1 > .git/refs/heads/index");
 	assert_true(exists(".git/refs/heads/index"));
 	run(LEFTOVER_GIT, INDEX("../n") "index; chmod 0 .git/index");
 	assert_false(exists(".git/index"));
@@ -596,7 +599,8 @@ static void test_no_repository_is_left_where_an_index_leaves_names_out(void **st
 	assert_int_equal(st.st_mode & 07777, 0500);
 	run(LEFTOVER_GIT, "mkdir -p a/d/.git a/d/.git.sbx-net a/d/.git.sbx-net.1; " SPARSE("2"));
 	assert_false(exists("a/d/.git"));
-	assert_non_null(strstr(said, ".git.sbx-net. and a number"));
+	assert_non_null(strstr(said, "its .git is .git.sbx-net."));
+	assert_non_null(strstr(said, "/a/d/.git\n")); /* what gets it back ends with it */
 	run(LEFTOVER_GIT, "rm -r a; " SPARSE("3"));
 	assert_true(exists(".git/index"));
 	assert_int_equal(lines, 0);
@@ -642,7 +646,8 @@ static void test_what_is_read_of_all_files_is_bounded(void **state)
 static void test_an_autostash_goes(void **state)
 {
 	(void)state;
-	run(LEFTOVER_GIT, "echo 123 | tee .git/MERGE_AUTOSTASH > .git/refs/heads/MERGE_AUTOSTASH");
+	run(LEFTOVER_GIT,
+	    "printf '%040d\\n' 123 | tee .git/MERGE_AUTOSTASH > .git/refs/heads/MERGE_AUTOSTASH");
 	assert_false(exists(".git/MERGE_AUTOSTASH"));
 	assert_true(exists(".git/refs/heads/MERGE_AUTOSTASH"));
 	assert_int_equal(lines, 1);
@@ -699,6 +704,263 @@ static void test_what_a_killed_run_left_is_told(void **state)
 	sweep(l);
 	assert_true(exists(".git/FETCH_HEAD"));
 	assert_string_equal(said, "");
+}
+
+#define OBJECT "0123456789012345678901234567890123456789"
+
+/* What is left of what git itself would not write, and of names that git does not know. */
+static void test_what_git_would_not_write_is_put_away(void **state)
+{
+	static const struct {
+		const char *name, *text; /* printf's */
+	} files[] = {
+		{ "HEAD", "ref: refs/heads/a b\\n" },
+		{ "HEAD", "ref: refs/heads/a\\033]0;x\\007\\n" },
+		{ "HEAD", "ref: ../x\\n" },
+		{ "packed-refs", OBJECT " ../x\\n" },
+		{ "packed-refs", "x\\n" },
+		{ "shallow", "../x\\n" },
+		{ "FETCH_HEAD", OBJECT " x\\n" },
+		{ "FETCH_HEAD", OBJECT "\\t\\tbranch \\033[2J\\n" },
+		{ "description", "a\\033b\\n" },
+		{ "gc.log", "a\\033b\\n" },
+		{ "MERGE_MODE", "no ff\\n" },
+		{ "BISECT_START", "--orphan\\n" },
+		{ "BISECT_TERMS", "a\\n-b\\n" },
+		{ "info/grafts", OBJECT "\\n" },
+		{ "info/other", "x" },
+		{ "objects/info/alternates", "/x\\n" },
+		{ "objects/info/http-alternates", "http://x/\\n" },
+		{ "objects/other", "x" },
+		{ "refs/heads/b", "x\\n" },
+		{ "refs/heads/b", "ref: refs/remotes/o/x\\n" },
+		{ "refs/remotes/o/HEAD", "ref: refs/heads/m\\n" },
+		{ "refs/remotes/o/HEAD", "ref: refs/remotes/p/m\\n" },
+		{ "refs/replace/" OBJECT, OBJECT "\\n" },
+		{ "refs/heads/a b", OBJECT "\\n" },
+		{ "logs/refs/heads/..x", "x" },
+		{ "rebase-merge/head-name", "a b\\n" },
+		{ "rebase-merge/gpg_sign_opt", "-S --x\\n" },
+		{ "rebase-merge/author-script", "GIT_AUTHOR_NAME=$(x)\\n" },
+		{ "rebase-merge/refs-to-delete", "../x\\n" },
+		{ "rebase-merge/autostash", "--x\\n" },
+		{ "rebase-merge/other", "x" },
+		{ "rebase-apply/sign", "t --x\\n" },
+		{ "rebase-apply/other", "x" },
+		{ "sequencer/todo", "pick x\\nexec x\\n" },
+		{ "sequencer/opts", "[other]\\nx = y\\n" },
+		{ "sequencer/opts", "[options]\\nother = y\\n" },
+		{ "rr-cache/x", "x" },
+		{ "rr-cache/ab/other", "x" },
+		{ "svn/.caches/x.db", "x" },
+		{ "svn/.metadata", "[core]\\npager = x\\n" },
+		{ "annex/daemon.pid", "1" },
+		{ "worktrees/x", "x" },
+		{ "modules/x", "x" },
+		{ "patches/m/applied", "x" },
+		{ ".dotest-merge/head-name", "x" },
+		{ "git-daemon-export-ok", "" },
+		{ "gitk.cache", "1 1" },
+		{ "README.html", "x" },
+		{ ".COMMIT_EDITMSG.swp", "x" },
+		{ "head", "ref: refs/heads/m\\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		CLEANUP_FREE char *path = xasprintf(".git/%s", files[i].name);
+		CLEANUP_FREE char *script =
+			xasprintf("mkdir -p \"$(dirname '%s')\"; printf -- '%s' > '%s'", path,
+				  files[i].text, path);
+
+		make_git(NULL);
+		run(LEFTOVER_GIT, script);
+		if (exists(path) || lines != 1)
+			fail_msg("%s: %s", path, said);
+		assert_non_null(strstr(said, "has been put away"));
+		shell("test $(find .git/sbx-net.away -type f | wc -l) = 1");
+		/* the twin: what was there stays */
+		make_git(NULL);
+		shell(script);
+		run(LEFTOVER_GIT, "true");
+		if (!exists(path) || lines)
+			fail_msg("%s: %s", path, said);
+	}
+}
+
+/* And what it writes stays, as does what other tools are known to keep there. */
+static void test_what_git_writes_stays(void **state)
+{
+	static const struct {
+		const char *name, *text; /* printf's */
+	} files[] = {
+		{ "HEAD", "ref: refs/heads/a/$(b)\\n" },
+		{ "HEAD", OBJECT "\\n" },
+		{ "HEAD.lock", "x" },
+		{ "packed-refs", "# pack-refs with: peeled fully-peeled sorted \\n" OBJECT
+				 " refs/tags/v1\\n^" OBJECT "\\n" },
+		{ "shallow", OBJECT "\\n" OBJECT "\\n" },
+		{ "FETCH_HEAD", OBJECT "\\t\\tbranch '\\''m'\\'' of https://a.example/b\\n" OBJECT
+				       "\\tnot-for-merge\\ttag '\\''v1'\\'' of ../b\\n" },
+		{ "description", "Unnamed r\\303\\251pository\\n" },
+		{ "gc.log", "warning: x\\n" },
+		{ "gc.pid", "1 host" },
+		{ "MERGE_MODE", "no-ff" },
+		{ "MERGE_MSG", "\\033 any\\n" },
+		{ "BISECT_START", "main\\n" },
+		{ "BISECT_TERMS", "bad\\ngood\\n" },
+		{ "info/exclude", "*.o\\n" },
+		{ "info/sparse-checkout", "/*\\n" },
+		{ "objects/info/packs", "P x\\n" },
+		{ "objects/pack/pack-x.pack", "x" },
+		{ "objects/pack/multi-pack-index", "x" },
+		{ "objects/info/commit-graphs/graph-x.graph", "x" },
+		{ "refs/heads/b", OBJECT "\\n" },
+		{ "refs/heads/b", "ref: refs/heads/m\\n" },
+		{ "refs/heads/b", "ref: HEAD\\n" },
+		{ "refs/remotes/o/HEAD", "ref: refs/remotes/o/m\\n" },
+		{ "refs/jj/keep/" OBJECT, OBJECT "\\n" },
+		{ "logs/refs/heads/b", "x" },
+		{ "rebase-merge/head-name", "detached HEAD\\n" },
+		{ "rebase-merge/gpg_sign_opt", "-Sme@host.example\\n" },
+		{ "rebase-merge/author-script", "GIT_AUTHOR_NAME='\\''A'\\''\\n"
+						"GIT_AUTHOR_DATE='\\''@1 +0000'\\''\\n" },
+		{ "rebase-merge/update-refs", "refs/heads/x\\n" OBJECT "\\n" OBJECT "\\n" },
+		{ "rebase-apply/0001", "x" },
+		{ "rebase-apply/sign", "t\\n" },
+		{ "sequencer/todo", "pick x y\\n# exec\\n" },
+		{ "sequencer/opts", "[options]\\nedit = true\\ngpg-sign = me@host.example\\n" },
+		{ "rr-cache/ab12/preimage.1", "x" },
+		{ "svn/refs/remotes/git-svn/.rev_map.1", "x" },
+		{ "svn/.metadata", "[svn-remote \"svn\"]\\n\\treposRoot = https://a.example/x\\n" },
+		{ "annex/journal/x", "x" },
+		{ "lfs/objects/ab/cd/x", "x" },
+		{ "lfs/tmp/x", "x" },
+		{ "opencode", OBJECT },
+		{ "info/lefthook.checksum", OBJECT },
+		{ "COMMIT_EDITMSG~", "x" },
+		{ "filter-repo/commit-map", "x" },
+		{ "worktrees/w/locked", "x\\n" },
+		{ "reftable/tables.list", "x" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		CLEANUP_FREE char *path = xasprintf(".git/%s", files[i].name);
+		CLEANUP_FREE char *script =
+			xasprintf("mkdir -p \"$(dirname '%s')\"; printf -- '%s' > '%s'", path,
+				  files[i].text, path);
+
+		make_git(NULL);
+		run(LEFTOVER_GIT, script);
+		if (!exists(path) || lines)
+			fail_msg("%s: %s", path, said);
+	}
+}
+
+/* A tool that is not known: its directory stays as it was, and what is new in it is put away. */
+static void test_directories_of_unknown_tools(void **state)
+{
+	(void)state;
+	shell("mkdir -p .git/tool/d; echo 1 > .git/tool/d/a; echo 1 > .git/tool/d/b");
+	run(LEFTOVER_GIT, "echo 2 > .git/tool/d/b; mkdir -p .git/tool/e .git/new/empty; "
+			  "echo 2 > .git/tool/e/c");
+	assert_int_equal(lines, 2);
+	shell("test $(cat .git/tool/d/a) = 1; cmp .git/sbx-net.away/e/c .git/sbx-net.away/b");
+	assert_true(exists(".git/new/empty"));
+	assert_false(exists(".git/tool/d/b") || exists(".git/tool/e"));
+	/* with the command that is told it is there again, and from then on the user's */
+	shell("mv .git/sbx-net.away/e .git/tool/e");
+	run(LEFTOVER_GIT, "true");
+	assert_true(exists(".git/tool/e/c"));
+	assert_int_equal(lines, 0);
+	run(LEFTOVER_GIT, "mkdir .git/other; touch .git/other/f; chmod 0 .git/other");
+	assert_false(exists(".git/other"));
+	assert_true(exists(".git/sbx-net.away/other/f"));
+	/* of another run it is not known whose it is */
+	shell("sleep 0.03; printf '.\\n' > .git/commondir; sleep 0.03; mkdir .git/young; "
+	      "touch .git/young/f; echo 3 > .git/tool/d/a");
+	run(LEFTOVER_SHARED, "true");
+	assert_false(exists(".git/young") || exists(".git/tool/d/a"));
+	assert_true(exists(".git/tool/e/c"));
+}
+
+/* What the command does to the place where things are put. */
+static void test_nothing_is_lost_where_things_are_put(void **state)
+{
+	(void)state;
+	run(LEFTOVER_GIT, "mkdir .git/sbx-net.away; echo 1 > .git/sbx-net.away/x; echo 2 > .git/x");
+	assert_int_equal(lines, 1);
+	shell("test $(cat .git/sbx-net.away/x) = 1; grep -q 2 .git/sbx-net.away/x.*");
+	run(LEFTOVER_GIT, "chmod 500 .git/sbx-net.away; echo 3 > .git/y");
+	assert_false(exists(".git/y"));
+	shell("chmod 700 .git/sbx-net.away; grep -qr 3 .git/sbx-net.away*");
+	make_git(NULL);
+	shell("mkdir there");
+	run(LEFTOVER_GIT, "ln -s ../there .git/sbx-net.away; echo 4 > .git/z");
+	assert_false(exists(".git/z") || exists("there/z"));
+	shell("rmdir there; grep -qr 4 .git/sbx-net.away*");
+	make_git(NULL);
+	run(LEFTOVER_GIT, "echo 5 > \".git/\\$(touch x)\"");
+	assert_null(strstr(said, "mv "));
+	assert_true(exists(".git/sbx-net.away/odd"));
+}
+
+#define MODULE(dir, more)                                                                   \
+	"d=.git/modules/" dir "; mkdir -p $d/hooks $d/objects $d/refs sub; "                \
+	"echo gitdir: ../$d > sub/.git; echo 'ref: refs/heads/m' > $d/HEAD; "               \
+	"printf '[core]\\n\\trepositoryformatversion = 0\\n\\tfilemode = true\\n"           \
+	"\\tbare = false\\n\\tlogallrefupdates = true\\n\\tworktree = ../../../sub\\n"      \
+	"[remote \"origin\"]\\n\\turl = https://a.example/x.git\\n"                         \
+	"\\tfetch = +refs/heads/*:refs/remotes/origin/*\\n[branch \"m\"]\\n"                \
+	"\\tremote = origin\\n\\tmerge = refs/heads/m\\n' > $d/config; "                    \
+	"touch $d/hooks/pre-commit.sample; printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\1%024d\\0\\0" \
+	"\\340\\0%032d\\0\\3sub\\0\\0\\0\\0\\0\\0\\0%020d' 0 0 0 > .git/index; " more
+
+/* A submodule that the command has fetched is one outside, if git obeys nothing in it. */
+static void test_a_new_submodule_obeys_nothing(void **state)
+{
+	static const char *const evil[] = {
+		"printf '[core]\\n\\tfsmonitor = x\\n' >> $d/config",
+		"printf '[core]\\n\\tfsmonitor = x\\n' > $d/config",
+		"printf '[include]\\n\\tpath = x\\n' >> $d/config",
+		"printf '\\0\\n[core]\\n\\tfsmonitor = x\\n' >> $d/config",
+		"printf '[remote \"o\"]\\n\\turl = ../x\\n' >> $d/config",
+		"printf '[remote \"o\"]\\n\\turl = ext::x\\n' >> $d/config",
+		"printf '[remote \"o\"]\\n\\tuploadpack = x\\n' >> $d/config",
+		"sed -i s,/sub,/.git/hooks, $d/config",
+		"sed -i s,../../../sub,../../../.., $d/config",
+		"sed -i s,../../../sub,/tmp, $d/config",
+		"ln -s /tmp l; sed -i s,/sub,/l, $d/config",
+		"touch $d/hooks/pre-commit",
+		"echo ../x > $d/commondir",
+		"touch $d/config.worktree",
+		"mkdir -p $d/remotes; touch $d/remotes/o",
+		"cp .git/index $d/index; mkdir -p sub/sub/.git",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(evil); i++) {
+		CLEANUP_FREE char *script = xasprintf("%s%s", MODULE("sub", ""), evil[i]);
+
+		make_git(NULL);
+		run(LEFTOVER_GIT, script);
+		if (exists(".git/modules/sub") || exists("sub/.git"))
+			fail_msg("%s: %s", evil[i], said);
+		assert_true(exists(".git/sbx-net.away/sub/config") && exists("sub/.git.sbx-net"));
+		assert_non_null(strstr(said, "get it back: mv "));
+		shell("rm -rf sub l");
+	}
+	make_git(NULL);
+	run(LEFTOVER_GIT, MODULE("sub", "cp .git/index $d/index; mkdir -p sub/sub"));
+	assert_string_equal(said, "");
+	assert_true(exists(".git/modules/sub/config") && exists("sub/.git"));
+	shell("rm -rf sub");
+	make_git(NULL);
+	run(LEFTOVER_GIT, MODULE("sub", "echo x > $d/refs/x; echo x > $d/x; rm sub/.git"));
+	assert_int_equal(lines, 2); /* it is looked at like any other */
+	assert_true(exists(".git/modules/sub/config"));
+	shell("rm -rf sub");
 }
 
 static int enter_top(void **state)
@@ -763,6 +1025,11 @@ int main(void)
 		cmocka_unit_test_setup(test_what_is_read_of_all_files_is_bounded, make_git),
 		cmocka_unit_test_setup(test_an_autostash_goes, make_git),
 		cmocka_unit_test_setup(test_a_tree_does_not_become_a_repository, make_git),
+		cmocka_unit_test_setup(test_what_git_would_not_write_is_put_away, make_git),
+		cmocka_unit_test_setup(test_what_git_writes_stays, make_git),
+		cmocka_unit_test_setup(test_directories_of_unknown_tools, make_git),
+		cmocka_unit_test_setup(test_nothing_is_lost_where_things_are_put, make_git),
+		cmocka_unit_test_setup(test_a_new_submodule_obeys_nothing, make_git),
 		cmocka_unit_test_setup(test_what_a_killed_run_left_is_told, make_git),
 	};
 

@@ -1,0 +1,41 @@
+/*
+ * gitaway.h - where things of a git directory are put that git must not meet
+ *
+ * They may be the user's: nothing is lost. git knows no such name.
+ */
+#ifndef LAUNCHER_FILES_GITAWAY_H
+#define LAUNCHER_FILES_GITAWAY_H
+
+#define GITAWAY_NAME "sbx-net.away" /* in the git directory; others begin with it */
+
+/**
+ * struct gitaway - where that is
+ * @top: the git directory, not owned
+ * @path: its path
+ */
+struct gitaway {
+	int top;
+	const char *path;
+};
+
+/**
+ * gitaway_put() - put a file or a directory away
+ * @dir, @name: what it is
+ * @at: its path within the git directory
+ *
+ * Nothing is followed and nothing replaced. Return: what has become of it, to be told; the caller frees it.
+ */
+char *gitaway_put(const struct gitaway *a, int dir, const char *name, const char *at)
+	__attribute__((returns_nonnull, warn_unused_result));
+
+/**
+ * gitaway_back() - how to get something back
+ * @from, @to: paths
+ *
+ * Return: the command, behind "; to get it back: ", or what it is called where a shell would not take the
+ * names as they are. The caller frees it.
+ */
+char *gitaway_back(const char *from, const char *to)
+	__attribute__((returns_nonnull, warn_unused_result));
+
+#endif

@@ -1,0 +1,290 @@
+/*
+ * Theory of operation
+ *
+ * A new .git/modules/NAME is obeyed in two ways: by git status in the superproject, if a file ".git" in a
+ * directory that the index knows of leads there; and by the next git submodule update outside, which takes
+ * what is there for its own earlier work. What submodule update itself makes is harmless, and keeps working;
+ * that is known by a list of variables and their form.
+ */
+#include "launcher/files/gitmodule.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "base/xalloc.h"
+#include "launcher/files/gitconfig.h"
+#include "launcher/files/gitgrammar.h"
+#include "launcher/files/gitindex.h"
+#include "launcher/files/gitnested.h"
+#include "launcher/files/gittree.h"
+
+#define DOT_GIT	   GITNESTED_DOT_GIT
+#define SAMPLE	   ".sample"
+#define UP	   "../"
+#define URL_CHARS  "-._~%+@:/"
+#define INDEX_MAX  (64 * 1024 * 1024)
+#define CONFIG_MAX (64 * 1024)
+
+/** struct module - @worktree: as the configuration spells it; @hash: the size of an object's name */
+struct module {
+	char *worktree;
+	size_t hash;
+	bool other;
+};
+
+static bool is_made_of(const char *value, const char *others)
+{
+	for (const char *p = value; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr(others, *p))
+			return false;
+	return true;
+}
+
+static bool is_word(const char *value)
+{
+	return is_made_of(value, "-_.");
+}
+
+/*
+ * A repository on another host. One in the file system may be in the workspace, and the command's: git push
+ * would run its hooks.
+ */
+static bool is_url(const char *value)
+{
+	static const char *const schemes[] = { "https://", "http://", "ssh://", "git://" };
+	const char *colon = strchr(value, ':'), *slash = strchr(value, '/');
+
+	if (!is_made_of(value, URL_CHARS) || strstr(value, "::"))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++)
+		if (strncmp(value, schemes[i], strlen(schemes[i])) == 0)
+			return value[strlen(schemes[i])] != '-';
+	/* user@host:path */
+	return isalnum((unsigned char)value[0]) && strchr(value, '@') && colon &&
+	       strchr(value, '@') < colon && (!slash || colon < slash);
+}
+
+static bool is_refspec(const char *value)
+{
+	return is_made_of(value, "-_.+/:*");
+}
+
+/** struct variable - @is: NULL for where the working tree is, which is looked at by itself */
+struct variable {
+	const char *section, *key;
+	bool (*is)(const char *value);
+};
+
+static const struct variable variables[] = {
+	{ "core", "repositoryformatversion", is_word },
+	{ "core", "filemode", is_word },
+	{ "core", "bare", is_word },
+	{ "core", "logallrefupdates", is_word },
+	{ "core", "ignorecase", is_word },
+	{ "core", "symlinks", is_word },
+	{ "core", "precomposeunicode", is_word },
+	{ "core", "worktree", NULL },
+	{ "extensions", "objectformat", is_word },
+	{ "remote", "url", is_url },
+	{ "remote", "fetch", is_refspec },
+	{ "branch", "remote", is_word },
+	{ "branch", "merge", is_refspec },
+	{ "submodule", "url", is_url },
+	{ "submodule", "active", is_word },
+};
+
+static const struct variable *find_variable(const char *section, const char *key)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
+		if (strcasecmp(variables[i].section, section) == 0 &&
+		    strcasecmp(variables[i].key, key) == 0)
+			return &variables[i];
+	return NULL;
+}
+
+static void take_variable(void *arg, const char *section, const char *key, const char *value)
+{
+	const struct variable *known = find_variable(section, key);
+	struct module *m = arg;
+
+	if (!known || (known->is && !known->is(value))) {
+		m->other = true;
+	} else if (!known->is) {
+		m->other |= m->worktree != NULL;
+		free(m->worktree);
+		m->worktree = xstrdup(value);
+	} else if (strcasecmp(key, "objectformat") == 0) {
+		m->hash = strcmp(value, "sha256") == 0 ? GITINDEX_SHA256 : GITINDEX_SHA1;
+	}
+}
+
+/* NULL with errno. */
+static char *read_file(const struct gitvisit *v, int dir, const char *name, size_t max, size_t *n)
+{
+	CLEANUP_CLOSE int fd = fd_open_regular(dir, name, O_NOFOLLOW, &(struct error){ 0 });
+
+	return fd < 0 ? NULL : gitvisit_read_all(v, fd, max, n);
+}
+
+static bool has_no(int dir, const char *name)
+{
+	return faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+}
+
+static bool has_end(const char *name, const char *end)
+{
+	size_t n = strlen(name), m = strlen(end);
+
+	return n > m && strcmp(name + n - m, end) == 0;
+}
+
+/* Whether a directory is missing, or holds nothing but names with that end; none, if it is NULL. */
+static bool has_only(int dir, const char *name, const char *end)
+{
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	bool only = d || errno == ENOENT;
+	struct dirent *e;
+
+	while (d && only && (e = readdir(d)))
+		only = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+		       (end && has_end(e->d_name, end));
+	if (d)
+		(void)closedir(d);
+	return only;
+}
+
+/* What git obeys in a git directory beside its configuration (protect.c). */
+static bool has_nothing_more(int dir)
+{
+	static const char *const names[] = { "commondir",   "config.worktree", "gitweb",
+					     "lazygit.yml", "glab-cli",	       "pid" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!has_no(dir, names[i]))
+			return false;
+	return has_only(dir, "hooks", SAMPLE) && has_only(dir, "remotes", NULL) &&
+	       has_only(dir, "branches", NULL);
+}
+
+/* No way out of the working tree, nor into .git. */
+static bool is_inside(const char *path)
+{
+	for (const char *p = path; *p;) {
+		size_t n = strcspn(p, "/");
+
+		if (n == 0 || p[0] == '~' || (n == 2 && strncmp(p, "..", n) == 0) ||
+		    (n == strlen(DOT_GIT) && strncasecmp(p, DOT_GIT, n) == 0))
+			return false;
+		p += n + (p[n] == '/');
+	}
+	return *path;
+}
+
+/*
+ * "../../../sub" from .git/modules/sub: as many steps as lead to the superproject's working tree, and then a
+ * path in it. Return: into @worktree; NULL if it is anything else.
+ */
+static const char *path_in_tree(const char *worktree, const char *at)
+{
+	size_t steps = 2; /* the git directory itself, and the first part of @at */
+
+	for (const char *p = at; *p; p++)
+		steps += *p == '/';
+	for (; steps > 0; steps--) {
+		if (strncmp(worktree, UP, strlen(UP)) != 0)
+			return NULL;
+		worktree += strlen(UP);
+	}
+	return is_inside(worktree) ? worktree : NULL;
+}
+
+/** struct nested - @tree: a working tree; @found: one of its repositories is there */
+struct nested {
+	int tree;
+	bool found;
+};
+
+static void take_link(void *arg, const char *name, const uint8_t *tree)
+{
+	struct nested *n = arg;
+	CLEANUP_FREE char *dot = xasprintf("%s/" DOT_GIT, name);
+
+	n->found |= tree || faccessat(n->tree, dot, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
+		    (errno != ENOENT && errno != ENOTDIR);
+}
+
+/* git status goes on from one repository to those that its index knows of. */
+static bool knows_no_repository(const struct gitvisit *v, int dir, int worktree, size_t hash)
+{
+	struct nested nested = { .tree = worktree };
+	size_t n = 0;
+	CLEANUP_FREE char *text = read_file(v, dir, "index", INDEX_MAX, &n);
+	CLEANUP_FREE char *found = NULL;
+
+	if (!text && errno == ENOENT)
+		return true;
+	return text &&
+	       gitindex_check(text, n, hash, false, take_link, &nested, &found) == GITINDEX_OK &&
+	       !nested.found;
+}
+
+static bool is_plain_in(const struct gitvisit *v, int dir, const struct module *m, const char *at,
+			int tree)
+{
+	const char *path = m->worktree ? path_in_tree(m->worktree, at) : NULL;
+	CLEANUP_CLOSE int worktree = -1;
+
+	if (!path)
+		return false;
+	worktree = fd_open_plain(tree, path, O_PATH | O_DIRECTORY);
+	if (worktree < 0)
+		return errno == ENOENT;
+	return knows_no_repository(v, dir, worktree, m->hash);
+}
+
+bool gitmodule_is_plain(const struct gitvisit *v, int dir, const char *at, int tree)
+{
+	size_t n = 0;
+	CLEANUP_FREE char *config = read_file(v, dir, "config", CONFIG_MAX, &n);
+	struct module m = { .hash = GITINDEX_SHA1 };
+	bool plain = false;
+
+	if (!config || strlen(config) != n || tree < 0 || !has_nothing_more(dir))
+		return false;
+	gitconfig_parse(config, strlen(config), take_variable, &m);
+	plain = !m.other && is_plain_in(v, dir, &m, at, tree);
+	free(m.worktree);
+	return plain;
+}
+
+bool gitmodule_is_led_to(const struct gitvisit *v, int worktree, int git, int tree)
+{
+	CLEANUP_FREE char *text = gittree_read(worktree, DOT_GIT);
+	CLEANUP_FREE char *top = fd_path(git), *path = NULL;
+	CLEANUP_CLOSE int dir = -1;
+	const char *prefix = "gitdir: ";
+
+	if (!text || !top || strncmp(text, prefix, strlen(prefix)) != 0)
+		return false;
+	text[strcspn(text, "\r\n")] = '\0';
+	dir = openat(worktree, text + strlen(prefix), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	path = dir < 0 ? NULL : fd_path(dir);
+	if (!path || !path_beneath(path, top) || strlen(path) <= strlen(top) + 1 ||
+	    strncmp(path + strlen(top), "/modules/", strlen("/modules/")) != 0)
+		return false;
+	return gitmodule_is_plain(v, dir, path + strlen(top) + 1, tree);
+}
