@@ -22,6 +22,7 @@
 #include "launcher/pin.h"
 #include "launcher/weaker.h"
 #include "policy/prompt.h"
+#include "proxy/audit_chain.h"
 #include "proxy/upstream.h"
 
 #define TIMEOUT_MAX_S	  (10UL * 365 * 24 * 60 * 60) /* ten years: no run is meant to be longer */
@@ -305,6 +306,18 @@ static int apply_pin(struct run_options *o, const struct option_spec *spec, cons
 	return 0;
 }
 
+static int apply_last(struct run_options *o, const struct option_spec *spec, const char *value,
+		      struct error *err)
+{
+	(void)spec;
+	if (strlen(value) != AUDIT_CHAIN_HEX || value[strspn(value, "0123456789abcdef")])
+		return error_set(err, 0,
+				 "needs the %d digits that audit verify prints behind 'last'",
+				 AUDIT_CHAIN_HEX);
+	o->last = value;
+	return 0;
+}
+
 static int apply_ask_timeout(struct run_options *o, const struct option_spec *spec,
 			     const char *value, struct error *err)
 {
@@ -398,7 +411,7 @@ static int apply_limit(struct run_options *o, const struct option_spec *spec, co
 #define FOR_POLICY  (FOR_RUN | FOR_SERVE | FOR_WHY | FOR_CHECK)
 #define FOR_SESSION (FOR_POLICY | FOR_BRIDGE)
 #define FOR_ALL	    (FOR_POLICY | FOR_ENV | FOR_BRIDGE)
-#define FOR_TOOLS   (FOR_APPROVALS | FOR_TOP | FOR_GRANTS | FOR_DOCTOR)
+#define FOR_TOOLS   (FOR_APPROVALS | FOR_TOP | FOR_GRANTS | FOR_DOCTOR | FOR_AUDIT)
 #define INTO(m)	    offsetof(struct run_options, m)
 
 /* clang-format off */
@@ -530,6 +543,9 @@ const struct option_spec option_table[OPT_NUM] = {
 		"answer this run's questions only", apply_text, INTO(asking_run) },
 	[OPT_ALL] = { "all", 0, true, SECTION_OUTPUT, FOR_GRANTS, NULL, NULL,
 		"revoke every answer", apply_flag, INTO(all) },
+	[OPT_LAST] = { "last", 0, true, SECTION_OUTPUT, FOR_AUDIT, "HASH", NULL,
+		"the log must hold the line with this hash, as verify has printed it before",
+		apply_last, 0 },
 	[OPT_ONCE] = { "once", 0, true, SECTION_OUTPUT, FOR_TOP, NULL, NULL,
 		"print the table once, at a terminal too", apply_flag, INTO(once) },
 	[OPT_JSON] = { "json", 0, true, SECTION_OUTPUT, FOR_TOP | FOR_DOCTOR, NULL, NULL,

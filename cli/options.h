@@ -67,6 +67,7 @@ enum option_id {
 	OPT_FOLLOW,
 	OPT_SESSION,
 	OPT_ALL,
+	OPT_LAST,
 	OPT_ONCE,
 	OPT_JSON,
 	OPT_VERBOSE,
@@ -89,6 +90,7 @@ enum option_commands {
 	FOR_TOP = 1U << 7,
 	FOR_GRANTS = 1U << 8,
 	FOR_DOCTOR = 1U << 9,
+	FOR_AUDIT = 1U << 10,
 };
 
 /** enum ask_who - who answers for unknown hosts (--ask) */
@@ -170,6 +172,7 @@ struct option_publish {
  * @audit: or NULL
  * @follow, @asking_run: of approvals: stay; the name of the one run, or NULL for all
  * @all: of grants revoke
+ * @last: of audit verify: a hash of a chain, checked; or NULL
  * @once, @json: how top and doctor print
  * @verbose: how often -v was given
  * @command: what is behind the options (argv's tail, NULL-terminated); never NULL after parsing
@@ -223,6 +226,7 @@ struct run_options {
 	bool follow;
 	const char *asking_run;
 	bool all;
+	const char *last;
 	bool once, json;
 	unsigned verbose;
 

@@ -50,8 +50,8 @@ class Audit(WorldCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 
-    def verify(self, path):
-        return self.w.run([self.w.sbx, "audit", "verify", path])
+    def verify(self, path, *options):
+        return self.w.run([self.w.sbx, "audit", "verify", *options, path])
 
     def test_every_line_conforms_to_the_schema(self):
         path = self.log("schema.log")
@@ -231,6 +231,33 @@ RES_OPTIONS=use-vc getent hosts evil.test; true"""])
         done = self.w.sbx_run(["--audit", other, "--audit-chain"], ["true"])
         self.assertEqual(done.returncode, 125)
         self.assertIn("does not end in a line of a chain", done.stderr)
+
+    def test_lines_cut_off_the_end(self):
+        """They leave a chain that holds; a hash that was kept tells."""
+        path = self.log("cut.log")
+        self.busy("--audit", path, "--audit-chain")
+        done = self.verify(path)
+        kept = lines(path)[-1]["chain"]
+        self.assertTrue(done.stdout.endswith("last %s\n" % kept), done.stdout)
+        with open(path, encoding="ascii") as f:
+            rows = f.read().splitlines(True)
+        done = self.verify(path, "--last", kept)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn(": line %d has the hash" % len(rows), done.stdout)
+        for n in (1, 2, len(rows) - 1):
+            cut = self.w.write("cut-short.log", "".join(rows[:-n]))
+            self.assertEqual(self.verify(cut).returncode, 0)  # the chain alone does not tell
+            done = self.verify(cut, "--last", kept)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn("none of %d lines has the hash %s" % (len(rows) - n, kept), done.stdout)
+        self.busy("--audit", path, "--audit-chain")  # it goes on, and holds what it held
+        done = self.verify(path, "--last=" + kept)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn(": line %d has the hash" % len(rows), done.stdout)
+        for bad in ("", kept[1:], kept[:-1] + "g", kept.upper() + "A"):
+            done = self.verify(path, "--last", bad)
+            self.assertEqual(done.returncode, 64, done.stdout)
+            self.assertIn("--last: needs the 64 digits", done.stderr)
 
     def test_a_chain_takes_no_line_without_a_seal(self):
         log = os.path.join(self.w.home, "sealed.jsonl")
