@@ -479,7 +479,7 @@ static int approvals(const struct run_options *o)
 	a->follow = o->follow;
 	a->session = o->asking_run;
 	start(a);
-	a->view = (struct cardview){ .in = STDIN_FILENO, .out = STDOUT_FILENO };
+	a->view = (struct cardview){ .in = STDIN_FILENO, .out = STDOUT_FILENO, .quits = true };
 	status = loop(a);
 	cardview_erase(&a->view);
 	raw_mode(a, false);

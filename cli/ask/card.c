@@ -302,6 +302,11 @@ static void put_input(struct card *c, const struct question *q, uint64_t now, co
 	unsigned left = question_seconds(q, now);
 
 	put(c, left <= 10 ? WARN : DIM, how == FULL ? "  %u s  " : " %us ", left);
+	if (k->unknown) /* what stands behind it are the keys that there are */
+		put(c, WARN,
+		    how == FULL	   ? "that key means nothing here; "
+		    : how == SHORT ? "no such key; "
+				   : "? ");
 	if (k->wide) /* the card has the name */
 		put(c, WARN, "%s ", how == TERSE ? "WIDER" : q->wide);
 	if (k->verdict)

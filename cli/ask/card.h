@@ -51,7 +51,11 @@ struct card_style card_style(int fd);
 unsigned card_format(const struct question *q, const struct card_style *style,
 		     const struct card_rest *rest, char out[CARD_MAX]);
 
-/** card_input() - the line where one types, with the seconds that are left, without its end. */
+/**
+ * card_input() - the line where one types, with the seconds that are left, without its end
+ *
+ * It spells out the keys that mean something; behind one that means nothing it says that, too.
+ */
 void card_input(const struct question *q, const struct card_style *style, uint64_t now,
 		const struct keys *k, char out[CARD_MAX]);
 

@@ -174,6 +174,8 @@ static void draw_input(struct cardview *v, const struct question *q)
 
 void cardview_tick(struct cardview *v, const struct question *q, const struct card_rest *rest)
 {
+	if (keyguard_now() - v->unknown_ms > CARDVIEW_UNKNOWN_MS)
+		v->keys.unknown = false;
 	if (v->lost)
 		cardview_draw(v, q, rest, true);
 	else if (v->lines && card_style(v->out).cursor)
@@ -215,15 +217,20 @@ enum cardview_said cardview_keys(struct cardview *v, const struct question *q,
 		cardview_deafen(v);
 		return CARDVIEW_NOTHING;
 	}
-	if (count == 0)
-		v->keys = (struct keys){ .verdict = false }; /* half an answer is none */
+	if (count == 0) {
+		v->keys = (struct keys){ .unknown = true }; /* half an answer is none */
+		v->unknown_ms = keyguard_now();
+	}
+	if (count == 0 && q && v->lines)
+		draw_input(v, q);
 	for (size_t i = 0; i < count; i++) {
-		if (keys[i] == 'q')
+		if (keys[i] == 'q' && v->quits)
 			return CARDVIEW_QUIT;
 		if (!q || v->small || v->lost)
 			continue;
 		switch (keys_feed(&v->keys, keys[i], q->wide[0], out)) {
 		case KEYS_UNKNOWN:
+			v->unknown_ms = keyguard_now();
 			cardview_draw(v, q, rest, false);
 			break;
 		case KEYS_MORE:

@@ -18,6 +18,8 @@
 #include "policy/question.h"
 
 #define CARDVIEW_QUIET_MS 700 /* longer than the pauses within words */
+#define CARDVIEW_UNKNOWN_MS \
+	1500 /* so long it is said that a key means nothing, and longer by a tick */
 
 /**
  * struct cardview - all zero but for @in and @out is a terminal without a card
@@ -27,13 +29,15 @@
  * @deaf: no key counts yet
  * @small: the terminal is too small for the card, and no key counts
  * @lost: the terminal has not taken all of it: no key counts until it has been drawn again
+ * @quits: 'q' ends the program that shows it
  * @quiet_ms: while @deaf: since when no key was typed
+ * @unknown_ms: when a key was typed that means nothing
  * @lines: of the card on the screen; 0 for none
  */
 struct cardview {
 	int in, out;
-	bool shared, deaf, small, lost, keys_plain;
-	uint64_t quiet_ms;
+	bool shared, deaf, small, lost, keys_plain, quits;
+	uint64_t quiet_ms, unknown_ms;
 	struct keyguard guard;
 	struct keys keys;
 	unsigned lines;
@@ -43,7 +47,7 @@ struct cardview {
 enum cardview_said {
 	CARDVIEW_NOTHING,
 	CARDVIEW_ANSWER, /* @out is one; what comes behind it is not looked at */
-	CARDVIEW_QUIT,	 /* 'q', which is no part of an answer */
+	CARDVIEW_QUIT,	 /* 'q', where @quits */
 };
 
 /** cardview_put() - text as it is; what the terminal does not take now is lost, see @lost. */

@@ -76,7 +76,7 @@ static enum keys_result scope(struct keys *k, char key, struct prompt_answer *ou
 	return KEYS_UNKNOWN;
 }
 
-enum keys_result keys_feed(struct keys *k, char key, bool can_widen, struct prompt_answer *out)
+static enum keys_result feed(struct keys *k, char key, bool can_widen, struct prompt_answer *out)
 {
 	if (key == BACKSPACE || key == DELETE)
 		return back(k);
@@ -93,4 +93,12 @@ enum keys_result keys_feed(struct keys *k, char key, bool can_widen, struct prom
 	if (key == 'a' || key == 'd')
 		return verdict(k, key == 'a');
 	return KEYS_UNKNOWN;
+}
+
+enum keys_result keys_feed(struct keys *k, char key, bool can_widen, struct prompt_answer *out)
+{
+	enum keys_result result = feed(k, key, can_widen, out);
+
+	k->unknown = result == KEYS_UNKNOWN;
+	return result;
 }

@@ -20,10 +20,11 @@
  * struct keys - what has been typed so far; all zero is nothing
  * @verdict: the first key was seen; @allow: which
  * @wide: s was typed
+ * @unknown: the last key meant nothing
  * @digits, @ndigits: of a duration
  */
 struct keys {
-	bool verdict, allow, wide;
+	bool verdict, allow, wide, unknown;
 	char digits[KEYS_DIGITS_MAX + 1];
 	size_t ndigits;
 };

@@ -343,10 +343,8 @@ static void judge(struct prompt_tty *t, const char *p, size_t n)
 
 	switch (cardview_keys(&t->view, t->question, &rest, p, n, &a)) {
 	case CARDVIEW_NOTHING:
+	case CARDVIEW_QUIT: /* never: the command is what ends this */
 		arm(t);
-		break;
-	case CARDVIEW_QUIT:
-		draw(t, NULL, false); /* the command is what ends this */
 		break;
 	case CARDVIEW_ANSWER:
 		answer(t, &a);

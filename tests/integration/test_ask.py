@@ -431,6 +431,25 @@ class AtTheTerminal(AskCase):
         t.send("q")
         self.assertEqual(t.wait(), 0)
 
+    def test_a_key_that_means_nothing_is_told(self):
+        """Which ones there are is said for a moment; it is no answer, and takes none away."""
+        o = self.w.oracle()
+        for keys, behind in (("y", ("here; a allow   d deny",)), ("n", ("here; a allow   d deny",)),
+                             ("q", ("here; a allow   d deny",)), ("\n", ("here; a allow   d deny",)),
+                             ("dy", ("deny once", "no such key; deny once run project"))):
+            with self.subTest(keys):
+                t = self.terminal(["--ask", "tty"], self.curl("-f", URL))
+                t.expect(" deny")
+                for key, what in zip(keys, behind):
+                    t.send(key)
+                    t.expect(what)
+                self.assertIsNone(t.proc.poll())
+                t.expect("  a allow   d deny >" if keys != "dy" else " s  deny once  this run")  # gone again
+                t.send("do" if keys != "dy" else "o")
+                self.assertEqual(t.wait(), 22)
+                self.assertIn("denied good.example:80 once (tty)", t.plain())
+        self.assertQuiet(o)
+
     def test_pasted_text_is_no_answer(self):
         t = self.terminal(["--ask", "tty"], self.curl("-f", URL))
         t.expect(" deny")

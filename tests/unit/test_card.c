@@ -225,6 +225,32 @@ static void test_input_follows_the_keys(void **state)
 		text, "  57 s  *.dl.example.com:443 deny for 5   [m]inutes [h]ours [d]ays > ");
 }
 
+/* Behind a key that means nothing the keys are still named, in a line that fits. */
+static void test_input_tells_of_a_key_that_means_nothing(void **state)
+{
+	static const char *const rows[] = {
+		[40] = " 57s ? [a]llow [d]eny [s] > ",
+		[60] = " 57s no such key; [a] allow   [d] deny   [s] wider > ",
+		[100] = "  57 s  that key means nothing here; [a] allow   [d] deny   "
+			"[s] wider: *.dl.example.com:443 > ",
+	};
+	const struct question q = sample();
+	struct prompt_answer unused;
+	struct keys k = { .verdict = false };
+	char text[CARD_MAX];
+
+	(void)state;
+	assert_int_equal(keys_feed(&k, 'y', true, &unused), KEYS_UNKNOWN);
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct card_style style = { .columns = i };
+
+		if (!rows[i])
+			continue;
+		card_input(&q, &style, 0, &k, text);
+		assert_string_equal(text, rows[i]);
+	}
+}
+
 /* By name where the terminal is high enough, and no wider than it. */
 static void test_others_are_named(void **state)
 {
@@ -285,6 +311,7 @@ int main(void)
 		cmocka_unit_test(test_a_low_terminal_has_room_for_it),
 		cmocka_unit_test(test_program_is_cut_in_front),
 		cmocka_unit_test(test_input_follows_the_keys),
+		cmocka_unit_test(test_input_tells_of_a_key_that_means_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

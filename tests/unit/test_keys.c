@@ -81,12 +81,30 @@ static void test_nothing_is_wider_where_it_cannot_be(void **state)
 	assert_false(a.widen);
 }
 
+/* Nothing is an answer, or a part of one, that was not asked for; the next key clears it. */
+static void test_a_key_that_means_nothing_is_told(void **state)
+{
+	struct keys k = { .verdict = false };
+	struct prompt_answer a;
+
+	(void)state;
+	assert_int_equal(keys_feed(&k, 'y', true, &a), KEYS_UNKNOWN);
+	assert_true(k.unknown && !k.verdict);
+	assert_int_equal(keys_feed(&k, 'a', true, &a), KEYS_MORE);
+	assert_true(!k.unknown && k.verdict);
+	assert_int_equal(keys_feed(&k, 'n', true, &a), KEYS_UNKNOWN);
+	assert_true(k.unknown && k.verdict);
+	assert_int_equal(keys_feed(&k, 'o', true, &a), KEYS_DONE);
+	assert_false(k.unknown);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_no_answers),
 		cmocka_unit_test(test_nothing_is_wider_where_it_cannot_be),
+		cmocka_unit_test(test_a_key_that_means_nothing_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
