@@ -279,6 +279,7 @@ static void print_zsh(FILE *out)
 	}
 	fputs("\t\t'help:what a command does and its options'\n\t)\n"
 	      "\t_describe command commands\n}\n\n"
+	      "_sbx_net()\n{\n"
 	      "if ((CURRENT == 2)); then\n\t_sbx_net_commands\n\treturn\nfi\n"
 	      "shift words\n((CURRENT--))\ncase $words[1] in\n"
 	      "help) _sbx_net_commands ;;\n",
@@ -291,7 +292,11 @@ static void print_zsh(FILE *out)
 				zsh_option(out, (enum option_id)id);
 		zsh_arguments(out, &command_table[i]);
 	}
-	fputs("esac\n", out);
+	/* in a directory of fpath it is a function's body; for source, it says what it completes */
+	fputs("esac\n}\n\n"
+	      "if [[ $funcstack[1] == _sbx-net ]]; then\n\t_sbx_net \"$@\"\nelse\n"
+	      "\tcompdef _sbx_net sbx-net\nfi\n",
+	      out);
 }
 
 static void fish_option(FILE *out, const struct command *c, enum option_id id)

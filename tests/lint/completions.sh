@@ -152,6 +152,13 @@ if command -v fish >/dev/null; then # it has to find the program, and a home
 	ln -s "$SBX_NET" bin/sbx-net
 	export PATH=$PWD/bin:$PATH HOME=$PWD/home
 fi
+if command -v zsh >/dev/null; then # as README.md says, without a place in fpath
+	mkdir s
+	cp "$scripts/zsh" s/sourced
+	timeout 120 zsh -f "$root/tests/lint/completions.zsh" s 'sbx-net run --a' ||
+		fail 'zsh: sourced: no answer'
+	grep -qxE -e '--ask' s/offered || fail 'zsh: sourced: no --ask'
+fi
 in_shells 'sbx-net ' run approvals help
 in_shells 'sbx-net run --a' --allow --ask --audit
 in_shells 'sbx-net run --ask ' auto tty control never exec: !a-file

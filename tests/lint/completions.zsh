@@ -1,5 +1,6 @@
 # What zsh would offer: completions.zsh DIRECTORY LINE, run by zsh -f. DIRECTORY holds the script,
-# called _sbx-net, and receives the words, one a line, in "offered".
+# called _sbx-net, or "sourced" for one that ~/.zshrc has sourced, and receives the words, one a line,
+# in "offered".
 # A shell of its own is typed to over a terminal, since completion lives in the line editor; what
 # reaches compadd with matches in it is what a user would be shown.
 zmodload zsh/zpty || exit 77
@@ -8,6 +9,7 @@ dir=$1 line=$2
 cat >$dir/rc <<EOF
 PS1='' fpath=($dir \$fpath)
 autoload -Uz compinit && compinit -u -D
+[[ ! -e $dir/sourced ]] || source $dir/sourced
 compadd()
 {
 	local -a matches
