@@ -3,13 +3,14 @@
  *
  * Theory of operation: the command is held by the launcher until everything that serves it stands
  * and its sandbox has been tried. supervisor_run() dispatches one loop with the proxy's events and
- * four sources of its own:
+ * five sources of its own:
  *
  *   status   the launcher's pipe: the sandbox holds, and the command is released; then exec worked;
  *            or why not (the run ends with 125, 126 or 127)
  *   pidfd    pid 1 has ended, and with it everything in the namespace: the run is over
  *   signals  passed on to the command, whose terminal signals do not reach it (own session); one that
  *            comes again and is to end the run ends it, and so does one while it is stopped
+ *   stopped  the command, at a terminal of its own, has stopped itself: so do we, for our shell
  *   timer    --timeout: SIGTERM, and SIGKILL after a grace period; the status is 124
  *
  * When the command has ended, bytes that it had sent may still be on their way through the proxy,
@@ -54,7 +55,7 @@ static const int forwarded[] = { SIGINT,  SIGTERM,  SIGQUIT, SIGUSR1,
 struct supervisor {
 	const struct supervisor_config *cfg;
 	struct error *err;
-	struct event status, pidfd, timer, drain;
+	struct event status, pidfd, timer, drain, stopped;
 	struct event signal[ARRAY_SIZE(forwarded)];
 	struct event hangup;
 	int hangup_fd;
@@ -179,16 +180,16 @@ static void kill_run(const struct supervisor *s, int sig, const char *when)
  * A command that reads the terminal itself would go on with it while our shell has it, and take what is
  * typed there. So all of it stops, whatever it thinks of SIGTSTP, and comes back in the foreground only.
  * Where it is to end before that, it is not asked to do so by itself: nothing of ours may touch the
- * terminal meanwhile.
+ * terminal meanwhile. A command that stops by itself has done so for its shell, which is ours.
  */
-static void stop(struct supervisor *s)
+static void stop(struct supervisor *s, bool by_itself)
 {
 	bool freeze = terminal_shared();
 	int sig;
 
 	if (freeze)
 		launcher_freeze(s->cfg->launcher);
-	else
+	else if (!by_itself)
 		launcher_signal(s->cfg->launcher, SIGTSTP);
 	asking_pause(s->cfg->asking);
 	terminal_pause();
@@ -201,6 +202,21 @@ static void stop(struct supervisor *s)
 	}
 	if (freeze)
 		launcher_thaw(s->cfg->launcher);
+	if (by_itself)
+		launcher_signal(s->cfg->launcher, SIGCONT);
+	(void)launcher_take_stops(s->cfg->launcher); /* what it thought of SIGTSTP is over by now */
+}
+
+static void stopped_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct supervisor *s = arg;
+	int any = launcher_take_stops(s->cfg->launcher);
+
+	(void)fd, (void)what;
+	if (any > 0)
+		stop(s, true);
+	else if (any < 0)
+		(void)event_del(&s->stopped);
 }
 
 /* Whether @sig, which a process has sent, shall end what its like has not ended. */
@@ -233,7 +249,7 @@ static void signal_cb(evutil_socket_t sig, short what, void *arg)
 	if (sig == SIGWINCH && terminal_active())
 		return;
 	if (sig == SIGTSTP)
-		stop(s);
+		stop(s, false);
 	else if (sig == SIGTERM)
 		pass_or_kill(s, SIGTERM);
 	else
@@ -288,11 +304,14 @@ static int watch(struct supervisor *s)
 			   EV_READ | EV_PERSIST, status_cb, s);
 	(void)event_assign(&s->pidfd, cfg->base, launcher_pidfd(cfg->launcher),
 			   EV_READ | EV_PERSIST, pidfd_cb, s);
+	(void)event_assign(&s->stopped, cfg->base, launcher_stopped_fd(cfg->launcher),
+			   EV_READ | EV_PERSIST, stopped_cb, s);
 	(void)event_assign(&s->timer, cfg->base, -1, 0, timer_cb, s);
 	(void)event_assign(&s->drain, cfg->base, -1, 0, drain_cb, s);
 	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
 		(void)evsignal_assign(&s->signal[i], cfg->base, forwarded[i], signal_cb, s);
 	if (event_add(&s->status, NULL) < 0 || event_add(&s->pidfd, NULL) < 0 ||
+	    event_add(&s->stopped, NULL) < 0 ||
 	    (cfg->timeout && event_add(&s->timer, &timeout) < 0))
 		return error_set(s->err, errno, "cannot watch the sandbox");
 	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
@@ -307,6 +326,7 @@ static void unwatch(struct supervisor *s)
 	(void)event_del(&s->pidfd);
 	(void)event_del(&s->timer);
 	(void)event_del(&s->drain);
+	(void)event_del(&s->stopped);
 	if (event_initialized(&s->hangup))
 		(void)event_del(&s->hangup);
 	if (s->hangup_fd >= 0)

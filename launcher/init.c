@@ -54,7 +54,7 @@
  */
 static int detach(const struct init *in, struct error *err)
 {
-	const int keep[] = { in->sock, in->status, in->release,
+	const int keep[] = { in->sock, in->status, in->release, in->stopped,
 			     in->plan->pty ? in->plan->pty->sock : -1 };
 
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
@@ -155,7 +155,7 @@ static int set_up(struct init *in, struct error *err)
  */
 static int let_go(const struct init *in, int sigfd, struct error *err)
 {
-	const int keep[] = { in->sock, in->status, sigfd, in->tty };
+	const int keep[] = { in->sock, in->status, in->stopped, sigfd, in->tty };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0)
@@ -223,21 +223,28 @@ static int install_filter(bool publish, struct error *err)
 	return 0;
 }
 
-/* Reaps all that have ended. Return: the command's status as a shell gives it; -1 while it runs. */
-static int reap(pid_t command)
+/*
+ * Reaps all that have ended, and tells of a command that has stopped.
+ * Return: the command's status as a shell gives it; -1 while it runs.
+ */
+static int reap(const struct init *in, pid_t command)
 {
 	int found = -1;
 
 	for (;;) {
 		int status;
-		pid_t pid = waitpid(-1, &status, WNOHANG);
+		pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED);
 
 		if (pid < 0 && errno == EINTR)
 			continue;
 		if (pid <= 0)
 			return found;
-		if (pid == command)
+		if (pid != command)
+			continue;
+		if (!WIFSTOPPED(status))
 			found = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+		else if (in->tty >= 0)
+			(void)!write(in->stopped, "", 1);
 	}
 }
 
@@ -287,7 +294,7 @@ static void loop(const struct init *in, pid_t command, int sigfd)
 			continue;
 		if (pfd[0].revents) {
 			(void)!read(sigfd, &info, sizeof(info));
-			status = reap(command);
+			status = reap(in, command);
 			if (status >= 0)
 				_exit(status);
 		}

@@ -27,6 +27,7 @@
  *        INIT_ messages come in; its end is the end of the run
  * @status: write end of the status pipe: a struct init_report, or just EOF once the command runs
  * @release: a socket; the command goes when one byte comes, never at its end
+ * @stopped: write end of a pipe: a byte when the command, at a terminal of its own, has stopped
  * @protect: what is locked in writable roots
  * @proof: what the command's process tries before it becomes the command
  * @mounts: set by pid 1 for the command
@@ -40,6 +41,7 @@ struct init {
 	int sock;
 	int status;
 	int release;
+	int stopped;
 	const struct protect *protect;
 	const struct proof *proof;
 	const struct mounts *mounts;

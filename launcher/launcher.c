@@ -62,6 +62,7 @@
  * @sock: signals to pid 1
  * @status: read end of the status pipe
  * @release: a byte here lets the command go; -1 once it has been sent
+ * @stopped: a byte comes when the command, at a terminal of its own, has stopped
  * @released: whether the command can have taken it
  * @protect: the names that are locked, and the placeholders made for that
  * @seen: what was there under those names
@@ -77,6 +78,7 @@ struct launcher {
 	int sock;
 	int status;
 	int release;
+	int stopped;
 	bool released;
 	struct protect protect;
 	struct lockseen seen;
@@ -87,9 +89,9 @@ struct launcher {
 	int exit_status;
 };
 
-/* The child's ends of the three channels. */
+/* The child's ends of the four channels. */
 struct ends {
-	int sock, status, release;
+	int sock, status, release, stopped;
 };
 
 static int open_channels(struct launcher *l, struct ends *child, struct error *err)
@@ -108,6 +110,11 @@ static int open_channels(struct launcher *l, struct ends *child, struct error *e
 		return error_set(err, errno, "cannot make a socket pair");
 	child->release = pair[0];
 	l->release = pair[1];
+	if (pipe2(pair, O_CLOEXEC | O_NONBLOCK) <
+	    0) /* pid 1 must not wait for a supervisor that has stopped */
+		return error_set(err, errno, "cannot make a pipe");
+	l->stopped = pair[0];
+	child->stopped = pair[1];
 	if (fd_set_nonblock(l->status) < 0)
 		return error_set(err, errno, "cannot set up a pipe");
 	return 0;
@@ -118,7 +125,8 @@ static void close_ends(struct ends *e)
 	cleanup_close(&e->sock);
 	cleanup_close(&e->status);
 	cleanup_close(&e->release);
-	*e = (struct ends){ -1, -1, -1 };
+	cleanup_close(&e->stopped);
+	*e = (struct ends){ -1, -1, -1, -1 };
 }
 
 /*
@@ -136,6 +144,7 @@ static int spawn(struct launcher *l, const struct launcher_plan *plan, const str
 		.sock = child->sock,
 		.status = child->status,
 		.release = child->release,
+		.stopped = child->stopped,
 		.protect = &l->protect,
 		.proof = &l->proof,
 	};
@@ -182,7 +191,7 @@ static int look_at_locks(struct launcher *l, const struct launcher_plan *plan)
 static int start(struct launcher *l, const struct launcher_plan *plan,
 		 struct netns_listener *listeners, size_t *n, struct error *err)
 {
-	struct ends child = { -1, -1, -1 };
+	struct ends child = { -1, -1, -1, -1 };
 	const struct placeholder_watch watch = { janitor_tell, janitor_note, &l->janitor };
 	int rc = closefds_fill_stdio(err) || protect_prepare(plan, &watch, &l->protect, err) ||
 		 look_at_locks(l, plan) || proof_open(&l->proof, plan, err) ||
@@ -210,6 +219,7 @@ struct launcher *launcher_start(const struct launcher_plan *plan, struct netns_l
 		.sock = -1,
 		.status = -1,
 		.release = -1,
+		.stopped = -1,
 		.janitor.sock = -1,
 		.proof = { .tcp = -1, .udp = -1, .abstract = -1 },
 	};
@@ -352,6 +362,22 @@ void launcher_thaw(struct launcher *l)
 	tell(l, INIT_THAW);
 }
 
+int launcher_stopped_fd(const struct launcher *l)
+{
+	return l->stopped;
+}
+
+int launcher_take_stops(struct launcher *l)
+{
+	int any = 0;
+	char bytes[64];
+	ssize_t n;
+
+	while ((n = read(l->stopped, bytes, sizeof(bytes))) > 0)
+		any = 1;
+	return n == 0 && !any ? -1 : any;
+}
+
 bool launcher_ask_socket(struct launcher *l, int family)
 {
 	unsigned char byte = family == AF_INET6 ? INIT_SOCKET6 : INIT_SOCKET4;
@@ -396,5 +422,6 @@ void launcher_free(struct launcher *l)
 	cleanup_close(&l->sock);
 	cleanup_close(&l->status);
 	cleanup_close(&l->release);
+	cleanup_close(&l->stopped);
 	free(l);
 }

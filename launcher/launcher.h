@@ -188,6 +188,17 @@ void launcher_freeze(struct launcher *l);
 /** launcher_thaw() - let them go on. */
 void launcher_thaw(struct launcher *l);
 
+/** launcher_stopped_fd() - readable when launcher_take_stops() has something; the launcher's. */
+int launcher_stopped_fd(const struct launcher *l);
+
+/**
+ * launcher_take_stops() - whether the command has stopped since the last call
+ *
+ * Only one at a terminal of its own is heard of. It leads a session there, so it has stopped itself, by
+ * SIGSTOP, and nobody in the sandbox would wake it. Return: 1 or 0; -1 when pid 1 has ended.
+ */
+int launcher_take_stops(struct launcher *l);
+
 /**
  * launcher_ask_socket() - have pid 1 make a TCP socket inside and pass it out
  * @family: AF_INET or AF_INET6

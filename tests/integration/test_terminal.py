@@ -402,6 +402,33 @@ if len(sys.argv) > 1:
             else:
                 self.assertEqual((name, status, changed), (os.ttyname(slave), "0", True))
 
+    # As editors and agents do it when their user types Ctrl-Z, which they read as a key.
+    SUSPENDS = "echo before; kill -STOP $$; echo woken; read x; echo \"got $x\""
+
+    def test_a_command_that_stops_itself_gives_the_shell_its_terminal(self):
+        t = Terminal(["bash", "--norc", "--noprofile", "--noediting", "-i"], self.work)
+        self.addCleanup(t.close)
+        with open(self.work + "/suspends", "w", encoding="ascii") as f:
+            f.write(self.SUSPENDS)
+        t.type(b"PS1='ready''> '; %s run --no-config -- sh suspends\n" % SBX_NET.encode())
+        t.read_until(b"before\r\n")
+        t.read_until(b"Stopped")
+        t.read_until(b"ready> ")
+        t.type(b"echo sec''ret\n")
+        t.read_until(b"secret\r\n")
+        t.type(b"fg\n")
+        t.read_until(b"woken\r\n")
+        t.type(b"three\n")
+        t.read_until(b"got three\r\n")
+        t.read_until(b"ready> ")
+
+    def test_a_command_that_stops_itself_where_no_shell_would_wake_it(self):
+        t = self.start("sh", "-c", self.SUSPENDS)
+        t.read_until(b"woken\r\n")
+        t.type(b"three\n")
+        t.read_until(b"got three\r\n")
+        self.end(t, 0)
+
     READER = "trap '' TSTP; setsid sh -c 'touch ready; while read x; do echo got $x >> taken; done'"
 
     def wait_for(self, name, text):
