@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,14 +87,25 @@ uint64_t asking_now(void)
 
 /* ---- who is asked */
 
-/*
- * A command that holds our terminal without the relay between could write over the question, and
- * show another host than the one that is asked about. Then nobody is asked unless told to.
- */
-static bool command_holds_terminal(void)
+/* What comes out at the other end may be shown where we ask: `2>&1 | tee log`. */
+static bool is_passed_on(int fd)
 {
-	return !pty_wanted() &&
-	       (isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO));
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+}
+
+/*
+ * A command that holds our terminal without the relay between, or has somebody write there what it says,
+ * could write over the question, and show another host than the one that is asked about. Then nobody is
+ * asked unless told to.
+ */
+static bool command_may_draw(void)
+{
+	bool held = isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) || isatty(STDERR_FILENO);
+
+	return (held && !pty_wanted()) || is_passed_on(STDOUT_FILENO) ||
+	       is_passed_on(STDERR_FILENO);
 }
 
 /* Whether whom the options name exists. */
@@ -105,7 +117,7 @@ static int choose(struct asking *a, struct error *err)
 	a->who = o->ask;
 	if (o->ask == ASK_AUTO)
 		a->who = prompt_tty_possible() ? ASK_TTY : ASK_NEVER;
-	a->redirected = o->ask == ASK_AUTO && a->who == ASK_TTY && command_holds_terminal();
+	a->redirected = o->ask == ASK_AUTO && a->who == ASK_TTY && command_may_draw();
 	if (a->redirected)
 		a->who = ASK_NEVER;
 	if (o->strict)

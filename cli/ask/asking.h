@@ -54,7 +54,7 @@ struct asking *asking_new(const struct run_options *o, const char *cwd, struct e
 /** asking_free() - withdraws every question; NULL is allowed. */
 void asking_free(struct asking *a);
 
-/** asking_is_redirected() - nobody is asked only since the command holds a terminal without a relay. */
+/** asking_is_redirected() - nobody is asked only since the command could write over the question. */
 bool asking_is_redirected(const struct asking *a);
 
 /** asking_apply() - let a policy that was just read hear remembered answers, and ask. */

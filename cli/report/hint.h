@@ -14,7 +14,7 @@
 
 /**
  * struct hint_context - the run
- * @redirected: nobody is asked because the command holds a terminal that is not relayed
+ * @redirected: nobody is asked because the command could write over the question
  */
 struct hint_context {
 	const struct run_options *options;

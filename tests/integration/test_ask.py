@@ -797,11 +797,34 @@ class NeverAsked(AskCase):
 class Hints(AskCase):
     """What stands behind a refusal that somebody may have brought about unawares."""
 
+    def test_not_asked_since_output_is_passed_on(self):
+        """What the command says comes to the terminal by another program, past the relay, over a card."""
+        rows = [("</dev/null 2>&1 | cat", False),  # as in: | tee log
+                ("2> >(cat >&2)", False),  # the rest has a relay
+                ("</dev/null >out 2>&1", True), ("", True)]
+        for where, asked in rows:
+            with self.subTest(where):
+                t = Terminal(self.w, ["/bin/bash", "-c", "%s run --no-config -- %s %s; echo over" % (
+                    self.w.sbx, " ".join(self.curl("-f", URL)), where)], cwd=self.w.ws)
+                self.addCleanup(t.close)
+                if asked:
+                    t.expect(" deny")
+                    t.send("do")
+                seen = t.expect("over")
+                self.assertEqual("wants to reach" in seen, False)
+                self.assertEqual("redirected; --ask tty asks" in seen.replace("\n", ""), not asked)
+        t = Terminal(self.w, ["/bin/sh", "-c", "%s run --no-config --ask tty -- %s </dev/null 2>&1 | cat" % (
+            self.w.sbx, " ".join(self.curl(URL)))])
+        self.addCleanup(t.close)
+        t.expect(" deny")
+        t.send("ao")
+        t.expect(HELLO.strip())
+
     def test_not_asked_since_output_is_redirected(self):
         for command, hinted in (("%s 2>&1 | cat", True), ("%s", False),
-                                ("%s </dev/null 2>&1 | cat", False)):  # it has no terminal at all
+                                ("%s </dev/null >said 2>&1; cat said", False)):  # it has no terminal at all
             run = "%s run --no-config --ask-timeout 1 -- %s" % (self.w.sbx, " ".join(self.curl(URL)))
-            t = Terminal(self.w, ["/bin/sh", "-c", command % run])
+            t = Terminal(self.w, ["/bin/sh", "-c", command % run], cwd=self.w.ws)
             self.addCleanup(t.close)
             t.wait()
             with self.subTest(command):
