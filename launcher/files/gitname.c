@@ -231,15 +231,20 @@ static const struct file svn_ref_files[] = {
 
 static const struct file lfs_files[] = { { "lockcache.db", NULL } };
 
-/* daemon.pid is not among them, whose process the assistant ends, nor creds. */
+/* git-annex's Annex/Locations.hs. daemon.pid is not among them, whose process the assistant ends, nor creds. */
 static const struct file annex_files[] = {
-	{ "fsck.log", NULL },	    { "index", NULL },	       { "index-private", NULL },
-	{ "index.lck", NULL },	    { "journal.lck", NULL },   { "gitqueue.lck", NULL },
-	{ "keysdb.lck", NULL },	    { "keysdb.cache", NULL },  { "mergedrefs", NULL },
-	{ "othertmp.lck", NULL },   { "precommit.lck", NULL }, { "restage.lck", NULL },
-	{ "restage.log", NULL },    { "restage.old", NULL },   { "sentinal", NULL },
-	{ "sentinal.cache", NULL }, { "smudge.lck", NULL },    { "smudge.log", NULL },
-	{ "unused", NULL },	    { "transferrer", NULL },
+	{ "adjust.lck", NULL },	    { "adjust.log", NULL },	{ "badunused", NULL },
+	{ "cidsdb.lck", NULL },	    { "gitqueue.lck", NULL },	{ "ignoredrefs", NULL },
+	{ "importfeed.lck", NULL }, { "index", NULL },		{ "index-private", NULL },
+	{ "index.lck", NULL },	    { "journal.lck", NULL },	{ "keysdb.cache", NULL },
+	{ "keysdb.lck", NULL },	    { "mergedrefs", NULL },	{ "migrate.lck", NULL },
+	{ "migrate.log", NULL },    { "migrations.lck", NULL }, { "migrations.log", NULL },
+	{ "move.lck", NULL },	    { "move.log", NULL },	{ "othertmp.lck", NULL },
+	{ "restage.lck", NULL },    { "restage.log", NULL },	{ "restage.old", NULL },
+	{ "schedulestate", NULL },  { "sentinal", NULL },	{ "sentinal.cache", NULL },
+	{ "smudge.lck", NULL },	    { "smudge.log", NULL },	{ "tmpunused", NULL },
+	{ "unused", NULL },	    { "upgrade.lck", NULL },	{ "upgrade.log", NULL },
+	{ "viewindex", NULL },	    { "viewlog", NULL },
 };
 
 static const struct subdir git_dirs[] = {
@@ -287,15 +292,27 @@ static const struct subdir lfs_dirs[] = {
 };
 
 static const struct subdir annex_dirs[] = {
-	{ "objects", GITNAME_DATA }, { "tmp", GITNAME_DATA },
-	{ "misctmp", GITNAME_DATA }, { "othertmp", GITNAME_DATA },
-	{ "bad", GITNAME_DATA },     { "transfer", GITNAME_DATA },
-	{ "journal", GITNAME_DATA }, { "journal-private", GITNAME_DATA },
-	{ "keysdb", GITNAME_DATA },  { "keys", GITNAME_DATA },
-	{ "fsck", GITNAME_DATA },    { "fsckdb", GITNAME_DATA },
-	{ "export", GITNAME_DATA },  { "export.ex", GITNAME_DATA },
-	{ "cidsdb", GITNAME_DATA },  { "importfeed", GITNAME_DATA },
-	{ "move", GITNAME_DATA },    { "ignoredrefs", GITNAME_DATA },
+	{ "bad", GITNAME_DATA },
+	{ "cidsdb", GITNAME_DATA },
+	{ "export", GITNAME_DATA },
+	{ "export.ex", GITNAME_DATA },
+	{ "feedstate", GITNAME_DATA },
+	{ "fsck", GITNAME_DATA },
+	{ "fsckresults", GITNAME_DATA },
+	{ "import", GITNAME_DATA },
+	{ "importfeed", GITNAME_DATA },
+	{ "journal", GITNAME_DATA },
+	{ "journal-private", GITNAME_DATA },
+	{ "keys", GITNAME_DATA },
+	{ "keysdb", GITNAME_DATA },
+	{ "merge", GITNAME_DATA },
+	{ "misctmp", GITNAME_DATA },
+	{ "objects", GITNAME_DATA },
+	{ "othertmp", GITNAME_DATA },
+	{ "reposize", GITNAME_DATA },
+	{ "tmp", GITNAME_DATA },
+	{ "transfer", GITNAME_DATA },
+	{ "watchtmp", GITNAME_DATA },
 };
 
 #define LIST(a) (a), ARRAY_SIZE(a)

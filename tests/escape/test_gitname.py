@@ -2,9 +2,10 @@
 """What git and others keep in a repository: it goes on outside, and what is not known is put away."""
 import os
 import re
+import shutil
 import subprocess
 
-from escapeworld import main, users
+from escapeworld import excused, main, users
 from gitworld import AWAY, GIT, GitWorld
 
 CONFLICT = "git checkout -q other; echo o > c; git add c; " + GIT + "commit -qm o; git checkout -q main"
@@ -92,6 +93,19 @@ class Names(GitWorld):
                     said = self.user(uid, after).stdout
                     self.assertTrue(" ".join(said.split()).startswith(shown), said)
                     self.assertFalse(os.path.exists(self.repo + "/.git/sbx-net.away"))
+
+    def test_large_files_are_kept(self):
+        if not shutil.which("git-lfs"):
+            excused.append("large files: git-lfs is not installed")
+            return
+        for uid in users():
+            self.repository(uid)
+            self.user(uid, "git lfs install --local > /dev/null; echo '*.bin filter=lfs diff=lfs merge=lfs -text' > "
+                      ".gitattributes; git add .; git commit -qm lfs")
+            done = self.inside_git(uid, "echo large > x.bin; git add x.bin; git commit -qm x; git lfs ls-files -n")
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "x.bin\n", ""))
+            self.assertIn("Git LFS fsck OK", self.host(uid, "rm x.bin; git checkout -q x.bin; cat x.bin | grep -q "
+                                                       "large && git lfs fsck").stdout)
 
     def get_back(self, uid, stderr, count):
         """By the commands that are told."""
