@@ -438,7 +438,8 @@ struct gitname gitname_of_file(enum gitname_place place, const char *name)
 	case GITNAME_REFS:
 		return ref_file(name, gitgrammar_ref);
 	case GITNAME_REPLACED:
-		return ref_file(name, gitgrammar_none);
+		return ref_file(name, gitgrammar_none); /* gitreplace.c */
+		;
 	case GITNAME_LOGS:
 		return ref_file(name, NULL);
 	case GITNAME_REBASE:

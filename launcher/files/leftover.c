@@ -46,6 +46,7 @@
 #include "launcher/files/gitform.h"
 #include "launcher/files/gitmodule.h"
 #include "launcher/files/gitname.h"
+#include "launcher/files/gitreplace.h"
 #include "launcher/files/gitstate.h"
 #include "launcher/files/gitvisit.h"
 
@@ -453,7 +454,11 @@ static void visit_file(struct visit *v, int dir, const char *name, const char *a
 	else if (gitstate_is_file(name))
 		gitstate_file(known, &v->state, dir, name, at);
 	v->files++;
-	if (!v->fresh && is.how != GITNAME_IS_DATA)
+	if (place == GITNAME_GIT && strcmp(name, GITREPLACE_PACKED) == 0)
+		gitreplace_packed(known, &v->state, dir, at);
+	if (!v->fresh && place == GITNAME_REPLACED && is.how == GITNAME_IS_TEXT)
+		gitreplace_loose(known, &v->state, dir, name, at, at + v->within);
+	else if (!v->fresh && is.how != GITNAME_IS_DATA)
 		gitform_visit(known, &v->state, dir, name, at, at + v->within, &is,
 			      v->sweep && is_unseen(v->l, at));
 }

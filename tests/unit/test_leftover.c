@@ -858,6 +858,24 @@ static void test_what_git_writes_stays(void **state)
 	}
 }
 
+/* One object in the place of another: the user's stays, wherever git has put it. */
+static void test_new_replacements_go(void **state)
+{
+	(void)state;
+	shell("mkdir -p .git/refs/replace; echo " OBJECT " > .git/refs/replace/aa; "
+	      "printf '%s refs/replace/bb\\n' " OBJECT " > .git/packed-refs");
+	run(LEFTOVER_GIT, "rm .git/refs/replace/aa; echo " OBJECT " > .git/refs/replace/bb; "
+			  "for r in heads/a replace/aa tags/t replace/bb replace/cc; do "
+			  "echo " OBJECT " refs/$r; echo ^" OBJECT "; done > .git/packed-refs");
+	assert_int_equal(lines, 1);
+	assert_non_null(strstr(said, "refs/replace/cc; the command has left the line"));
+	shell("test $(wc -l < .git/packed-refs) = 8; ! grep -q cc .git/packed-refs");
+	assert_true(exists(".git/refs/replace/bb"));
+	run(LEFTOVER_GIT, "echo 1" OBJECT " > .git/refs/replace/bb");
+	assert_int_equal(lines, 1);
+	assert_false(exists(".git/refs/replace/bb"));
+}
+
 /* A tool that is not known: its directory stays as it was, and what is new in it is put away. */
 static void test_directories_of_unknown_tools(void **state)
 {
@@ -1027,6 +1045,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_tree_does_not_become_a_repository, make_git),
 		cmocka_unit_test_setup(test_what_git_would_not_write_is_put_away, make_git),
 		cmocka_unit_test_setup(test_what_git_writes_stays, make_git),
+		cmocka_unit_test_setup(test_new_replacements_go, make_git),
 		cmocka_unit_test_setup(test_directories_of_unknown_tools, make_git),
 		cmocka_unit_test_setup(test_nothing_is_lost_where_things_are_put, make_git),
 		cmocka_unit_test_setup(test_a_new_submodule_obeys_nothing, make_git),
