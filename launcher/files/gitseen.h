@@ -21,11 +21,12 @@ enum gitseen_kind {
 	GITSEEN_INDEX,	  /* a file that holds git's index, by what it is and when it was changed */
 	GITSEEN_PLAIN, /* the same of one that knows of no repository, and leaves out no directory */
 	GITSEEN_REPO,  /* the .git of a repository that the index knows of */
-	GITSEEN_SPARSE,	  /* a directory that an index leaves out, by its object */
-	GITSEEN_FORM,	  /* any other file, by what it is and when it was changed */
-	GITSEEN_REPLACED, /* an object that another stands for, by a line of packed-refs */
-	GITSEEN_DIR,	  /* a directory of which nothing is known */
-	GITSEEN_LOCKED,	  /* a directory in which the command cannot write */
+	GITSEEN_SPARSE,	   /* a directory that an index leaves out, by its object */
+	GITSEEN_FORM,	   /* any other file, by what it is and when it was changed */
+	GITSEEN_REPLACED,  /* an object that another stands for, by a line of packed-refs */
+	GITSEEN_TOOL_TREE, /* one that is a working tree, which some tools keep in a git directory */
+	GITSEEN_DIR,	   /* a directory of which nothing is known */
+	GITSEEN_LOCKED,	   /* a directory in which the command cannot write */
 };
 
 /**

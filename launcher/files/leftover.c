@@ -61,7 +61,11 @@
 	"git would obey the configuration or the hooks in it, which are not as git makes them"
 #define LOOK "look for links in it that lead elsewhere before you use git there"
 
-/** struct leftover - what is known; @unseen are directories that could not be looked at, "" for all */
+/**
+ * struct leftover - what is known
+ * @unseen: directories that could not be looked at, "" for all
+ * @open: a git directory in sight, a bare repository's, say, beside whose names a person may keep others
+ */
 struct leftover {
 	int dir;
 	enum leftover_kind kind;
@@ -69,7 +73,7 @@ struct leftover {
 	char **unseen;
 	size_t nunseen;
 	struct gitvisit_known state;
-	bool bare, head, commondir;
+	bool open, bare, head, commondir;
 };
 
 /**
@@ -400,6 +404,19 @@ static void look_into_fresh(struct visit *v, int dir, int fd, const char *name, 
 		gitvisit_deal(&v->state, dir, name, at, what, "");
 }
 
+/*
+ * A person's working tree, of which nothing is put away: one that was there, or whatever there is in a git
+ * directory where people put them.
+ */
+static bool is_tree(const struct visit *v, enum gitname_place above, int dir, const char *at)
+{
+	if (v->l->open && above == GITNAME_GIT && v->within == 0)
+		return true;
+	if (v->sweep || (!is_young(v, dir) && has(dir, ".git")))
+		return is_same(v, GITSEEN_TOOL_TREE, dir, at);
+	return false;
+}
+
 static void look_by_name(struct visit *v, int dir, int fd, const char *name, const char *at,
 			 enum gitname_place above, unsigned depth)
 {
@@ -407,6 +424,8 @@ static void look_by_name(struct visit *v, int dir, int fd, const char *name, con
 
 	if (is.how == GITNAME_IS_AWAY || (is_locked(v, above, fd, name, at) && v->sweep))
 		return;
+	if (is.how == GITNAME_UNKNOWN && above != GITNAME_MODULES && is_tree(v, above, fd, at))
+		is = (struct gitname){ .how = GITNAME_IS_DATA, .place = GITNAME_DATA };
 	if (v->fresh || is.how != GITNAME_UNKNOWN) {
 		look_into(v, fd, name, at, v->fresh ? GITNAME_STRANGE : is.place, depth);
 		return;
@@ -448,6 +467,7 @@ static void visit_file(struct visit *v, int dir, const char *name, const char *a
 {
 	struct gitname is = gitname_of_file(place, name);
 	struct gitvisit_known *known = &v->l->state;
+	bool open = v->l->open && place == GITNAME_GIT && v->within == 0;
 
 	if ((place == GITNAME_GIT || place == GITNAME_LINKED) && gitstate_is_top(name))
 		gitstate_top(known, &v->state, dir, name, at);
@@ -458,7 +478,7 @@ static void visit_file(struct visit *v, int dir, const char *name, const char *a
 		gitreplace_packed(known, &v->state, dir, at);
 	if (!v->fresh && place == GITNAME_REPLACED && is.how == GITNAME_IS_TEXT)
 		gitreplace_loose(known, &v->state, dir, name, at, at + v->within);
-	else if (!v->fresh && is.how != GITNAME_IS_DATA)
+	else if (!v->fresh && is.how != GITNAME_IS_DATA && !(open && is.how == GITNAME_UNKNOWN))
 		gitform_visit(known, &v->state, dir, name, at, at + v->within, &is,
 			      v->sweep && is_unseen(v->l, at));
 }
@@ -591,6 +611,7 @@ struct leftover *leftover_note(int dir, enum leftover_kind kind, leftover_tell *
 	l->state.tree = l->path && ends_with(l->path, ".git")
 				? openat(l->dir, "..", O_PATH | O_DIRECTORY | O_CLOEXEC)
 				: -1;
+	l->open = l->path && !strstr(l->path, "/.git/") && !ends_with(l->path, ".git");
 	if (!l->path)
 		l->path = xstrdup(kind == LEFTOVER_TREE ? "the workspace" : ".git");
 	if (kind == LEFTOVER_SHARED)

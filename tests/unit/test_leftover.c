@@ -903,6 +903,27 @@ static void test_directories_of_unknown_tools(void **state)
 	assert_true(exists(".git/tool/e/c"));
 }
 
+/* A person's working trees in a git directory: those of a bare repository, and those that a tool keeps. */
+static void test_working_trees_are_left_alone(void **state)
+{
+	struct leftover *l;
+
+	(void)state;
+	shell("mkdir -p .git/tool/tree .git/tool/d; touch .git/tool/tree/.git");
+	run(LEFTOVER_GIT, "touch .git/tool/d/.git .git/tool/d/a .git/tool/tree/a");
+	assert_true(exists(".git/tool/tree/a"));
+	assert_false(exists(".git/tool/d/a") || exists(".git/tool/d/.git"));
+	shell("rm -rf bare; mv .git bare; mkdir bare/old");
+	l = note("bare", LEFTOVER_GIT);
+	shell("mkdir bare/new bare/info; touch bare/new/.git bare/new/a bare/old/b bare/README "
+	      "bare/info/grafts");
+	sweep(l);
+	assert_true(exists("bare/new/a") && exists("bare/old/b") && exists("bare/README"));
+	assert_false(exists("bare/info/grafts")); /* but what git knows is looked at */
+	assert_int_equal(lines, 1);
+	shell("rm -rf bare");
+}
+
 /* What the command does to the place where things are put. */
 static void test_nothing_is_lost_where_things_are_put(void **state)
 {
@@ -1047,6 +1068,7 @@ int main(void)
 		cmocka_unit_test_setup(test_what_git_writes_stays, make_git),
 		cmocka_unit_test_setup(test_new_replacements_go, make_git),
 		cmocka_unit_test_setup(test_directories_of_unknown_tools, make_git),
+		cmocka_unit_test_setup(test_working_trees_are_left_alone, make_git),
 		cmocka_unit_test_setup(test_nothing_is_lost_where_things_are_put, make_git),
 		cmocka_unit_test_setup(test_a_new_submodule_obeys_nothing, make_git),
 		cmocka_unit_test_setup(test_what_a_killed_run_left_is_told, make_git),
