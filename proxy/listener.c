@@ -232,6 +232,8 @@ int listener_open(struct session *s, int fd, enum listener_kind kind, const stru
 		return error_set(err, saved, "cannot listen on descriptor %d", fd);
 	}
 	sockopt_stream(fd);
+	if (kind == LISTENER_PROXY)
+		sockopt_client_first(fd);
 	sockopt_near(fd); /* a sandbox's: on the loopback of its namespace, or a unix socket */
 	l = xcalloc(1, sizeof(*l));
 	l->session = s;

@@ -40,3 +40,13 @@ void sockopt_near(int fd)
 
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, plain, sizeof(plain) - 1);
 }
+
+/*
+ * Otherwise most connections are accepted before their first bytes are there: a read in vain, a place in
+ * the epoll set and one more turn of the loop for each. Seconds; at their end the kernel sends its
+ * SYN-ACK again and takes a bare ACK for an answer.
+ */
+void sockopt_client_first(int fd)
+{
+	set(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1);
+}

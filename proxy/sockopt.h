@@ -20,4 +20,11 @@ void sockopt_stream(int fd);
  */
 void sockopt_near(int fd);
 
+/**
+ * sockopt_client_first() - on a listener whose clients speak first: accept them when they have spoken
+ *
+ * A client that says nothing is accepted after about a second.
+ */
+void sockopt_client_first(int fd);
+
 #endif

@@ -476,11 +476,13 @@ static void test_full_proxy_says_so(void **state)
 
 	(void)state;
 	l.connections = 6;
-	l.head_ms = 60 * 1000; /* they say nothing */
+	l.head_ms = 60 * 1000; /* they say one letter */
 	w = world_start_with(&l);
 	world_call(w, other_job, &o);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++) {
 		v[i] = dial_port(o.port);
+		assert_true(send_all(v[i], "C", 1));
+	}
 	when_full(w, w->port, 3);
 	for (int i = 0; i < 3; i++)
 		close(v[i]);

@@ -300,8 +300,12 @@ static void crowd_job(struct world *w, void *arg)
 		if (session_listen(both[k].session, listen_loopback(&both[k].port), LISTENER_PROXY,
 				   NULL, &err) < 0)
 			abort();
-		for (size_t i = 0; i < ARRAY_SIZE(both[k].fd); i++)
+		for (size_t i = 0; i < ARRAY_SIZE(both[k].fd); i++) {
 			both[k].fd[i] = dial_port(both[k].port);
+			if (!send_all(both[k].fd[i], "C",
+				      1)) /* who is silent is not accepted yet */
+				abort();
+		}
 	}
 }
 
@@ -352,6 +356,28 @@ static void test_a_batch_and_the_next_listener_has_its_turn(void **state)
 	free(both);
 }
 
+/* The silent one came first; it is accepted too, when the kernel has waited for it. */
+static void test_who_has_spoken_is_accepted_first(void **state)
+{
+	struct world *w = *state;
+	struct timespec begun, now;
+	size_t n;
+	int silent = -1, other = -1;
+
+	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &begun), 0);
+	silent = dial_port(w->port);
+	other = dial_port(w->port);
+	assert_true(send_all(other, "C", 1));
+	eventually((n = world_nconns(w)) > 0);
+	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &now), 0);
+	if (now.tv_sec - begun.tv_sec < 1) /* a busy machine cannot tell */
+		assert_int_equal(n, 1);
+	eventually(world_nconns(w) == 2);
+	close(silent);
+	close(other);
+	eventually(world_nconns(w) == 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -363,6 +389,7 @@ int main(void)
 		T(test_forward_listener_leads_to_its_target),
 		T(test_captured_connection_is_judged_by_its_name),
 		T(test_burst_of_connections_is_served),
+		T(test_who_has_spoken_is_accepted_first),
 		T(test_a_batch_and_the_next_listener_has_its_turn),
 	};
 
