@@ -127,20 +127,44 @@ static void emit_verdict(const struct tree *t, enum seccomp_verdict v)
 		t->leaf(t->a, v, t->context);
 }
 
-/* The accumulator holds the call number, which lies in ranges lo..hi. */
+/* Makes room for one instruction; jumps from before @at to behind it are the caller's to mend. */
+static void insert(struct seccomp_asm *a, uint16_t at, struct sock_filter insn)
+{
+	struct sock_filter *v = a->out->insn;
+	size_t behind = (size_t)(a->out->len - at) * sizeof(*v);
+
+	emit(a, 0, 0, 0, 0);
+	if (a->failed)
+		return;
+	memmove(v + at + 1, v + at, behind);
+	v[at] = insn;
+}
+
+/*
+ * The accumulator holds the call number, which lies in ranges lo..hi. A jump to the upper half is one
+ * instruction where a byte holds its distance; only the few near the root need a second one. The kernel
+ * checks and compiles each at every start.
+ */
 static void emit_tree(const struct tree *t, size_t lo, size_t hi)
 {
 	size_t mid = lo + (hi - lo + 1) / 2;
 	uint16_t jump;
+	uint32_t distance;
 
 	if (lo == hi) {
 		emit_verdict(t, t->ranges[lo].verdict);
 		return;
 	}
-	emit(t->a, BPF_JMP | BPF_JGE | BPF_K, 0, 1, t->ranges[mid].start);
-	jump = emit(t->a, BPF_JMP | BPF_JA, 0, 0, 0); /* its offset has 32 bits */
+	jump = emit(t->a, BPF_JMP | BPF_JGE | BPF_K, 0, 0, t->ranges[mid].start);
 	emit_tree(t, lo, mid - 1);
-	t->a->out->insn[jump].k = (uint32_t)(t->a->out->len - jump - 1);
+	distance = (uint32_t)(t->a->out->len - jump - 1);
+	if (distance <= UINT8_MAX) {
+		t->a->out->insn[jump].jt = (uint8_t)distance;
+	} else { /* the offset of BPF_JA has 32 bits */
+		t->a->out->insn[jump].jf = 1;
+		insert(t->a, (uint16_t)(jump + 1),
+		       (struct sock_filter){ BPF_JMP | BPF_JA, 0, 0, distance });
+	}
 	emit_tree(t, mid, hi);
 }
 

@@ -601,8 +601,8 @@ static void test_core_limit_stays(void **state)
 static void test_program_is_the_reviewed_one(void **state)
 {
 	static const char *const reviewed[] = {
-		"b5776228a3135cc6e776d298eabde798ceb352ac5ec60bf5696b48696330e340",
-		"21871998e44c91cc7c16f0ec47ce558a3fc4367444f7313fcc3367139714d6c5",
+		"50e76755ba703e676698f95d943e6f490710d3ce96835bccdd390e3a6f3f5c97",
+		"d08e44101ba121a191d9ff95e4ebb424dfdba3ab957e95966a11672681d910b1",
 	};
 
 	(void)state;
