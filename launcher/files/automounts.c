@@ -23,25 +23,22 @@ static bool is_in(const struct automounts *a, const char *path)
 	return false;
 }
 
-int automounts_find(struct automounts *a)
+void automounts_find(struct automounts *a, const struct mountinfo *seen)
 {
-	*a = (struct automounts){ .n = 0 };
-	if (mountinfo_read(&a->info) < 0)
-		return -1;
-	a->v = xcalloc(a->info.n + 1, sizeof(*a->v));
-	a->kept = xcalloc(a->info.n + 1, sizeof(*a->kept));
-	for (size_t i = 0; i < a->info.n; i++)
-		if (is_indirect(&a->info.v[i]))
-			a->v[a->n++] = a->info.v[i].point;
-	for (size_t i = 0; a->n > 0 && i < a->info.n; i++)
-		if (!is_indirect(&a->info.v[i]) && is_in(a, a->info.v[i].point))
-			a->kept[a->nkept++] = a->info.v[i].point;
-	return 0;
+	*a = (struct automounts){
+		.v = xcalloc(seen->n + 1, sizeof(*a->v)),
+		.kept = xcalloc(seen->n + 1, sizeof(*a->kept)),
+	};
+	for (size_t i = 0; i < seen->n; i++)
+		if (is_indirect(&seen->v[i]))
+			a->v[a->n++] = seen->v[i].point;
+	for (size_t i = 0; a->n > 0 && i < seen->n; i++)
+		if (!is_indirect(&seen->v[i]) && is_in(a, seen->v[i].point))
+			a->kept[a->nkept++] = seen->v[i].point;
 }
 
 void automounts_clear(struct automounts *a)
 {
-	mountinfo_clear(&a->info);
 	free(a->v);
 	free(a->kept);
 	*a = (struct automounts){ .n = 0 };

@@ -18,18 +18,17 @@
  * @v, @n: those directories
  * @kept, @nkept: what is mounted in them now
  *
- * The strings are @info's.
+ * The strings are those of the mounts that were looked through.
  */
 struct automounts {
-	struct mountinfo info;
 	const char **v;
 	size_t n;
 	const char **kept;
 	size_t nkept;
 };
 
-/** automounts_find() - Return: 0, or -1 with errno. */
-int automounts_find(struct automounts *a);
+/** automounts_find() - look through the mounts; free with automounts_clear(). */
+void automounts_find(struct automounts *a, const struct mountinfo *seen);
 
 /** automounts_clear() - release. */
 void automounts_clear(struct automounts *a);

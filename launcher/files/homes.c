@@ -54,11 +54,10 @@ static bool is_same(const char *a, const char *b)
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* The other names that @path has by other mounts of its file system. */
-static int each_again(const char *path, const struct mountinfo *seen, homes_use *use, void *arg)
+/* The other names that @real has by other mounts of its file system. */
+static int each_again(const char *real, const struct mountinfo *seen, homes_use *use, void *arg)
 {
-	CLEANUP_FREE char *real = realpath(path, NULL);
-	const struct mountinfo_mount *m = real ? mount_of(seen->v, seen->n, real) : NULL;
+	const struct mountinfo_mount *m = mount_of(seen->v, seen->n, real);
 	CLEANUP_FREE char *within = NULL;
 	int rc = 0;
 
@@ -80,16 +79,13 @@ static int each_again(const char *path, const struct mountinfo *seen, homes_use 
 	return rc;
 }
 
-int homes_again(const char *const *paths, size_t n, homes_use *use, void *arg, struct error *err)
+int homes_again(const char *const *paths, size_t n, const struct mountinfo *seen, homes_use *use,
+		void *arg)
 {
-	struct mountinfo seen;
 	int rc = 0;
 
-	if (mountinfo_read(&seen) < 0)
-		return error_set(err, errno, "cannot read /proc/self/mountinfo");
 	for (size_t i = 0; rc == 0 && i < n; i++)
-		rc = each_again(paths[i], &seen, use, arg);
-	mountinfo_clear(&seen);
+		rc = each_again(paths[i], seen, use, arg);
 	return rc;
 }
 
@@ -99,23 +95,35 @@ static int add_again(void *arg, const char *path)
 	return 0;
 }
 
-static void find_again(struct homes *h)
+static void find_again(struct homes *h, const struct mountinfo *seen)
 {
-	const char *known[HOMES_MAX];
 	size_t n = h->n;
 
-	memcpy(known, h->v, n * sizeof(*known));
-	(void)homes_again(known, n, add_again, h, NULL); /* mountplan.c fails then, too */
+	for (size_t i = 0; i < n; i++) {
+		CLEANUP_FREE char *real = realpath(h->v[i], NULL);
+
+		if (real)
+			(void)each_again(real, seen, add_again, h);
+	}
 }
 
-void homes_find(struct homes *h)
+void homes_find_among(struct homes *h, const struct mountinfo *seen)
 {
 	const struct passwd *pw = getpwuid(geteuid());
 
 	*h = (struct homes){ .n = 0 };
 	add(h, getenv("HOME"));
 	add(h, pw ? pw->pw_dir : NULL);
-	find_again(h);
+	find_again(h, seen);
+}
+
+void homes_find(struct homes *h)
+{
+	struct mountinfo seen;
+
+	(void)mountinfo_read(&seen); /* mountplan.c fails then */
+	homes_find_among(h, &seen);
+	mountinfo_clear(&seen);
 }
 
 int homes_check(struct error *err)

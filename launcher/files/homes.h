@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "launcher/files/mountinfo.h"
 
 #define HOMES_MAX 16
 
@@ -22,6 +23,9 @@ struct homes {
 
 /** homes_find() - look them up, HOME's first; free with homes_clear(). */
 void homes_find(struct homes *h);
+
+/** homes_find_among() - the same for who has read the mounts already. */
+void homes_find_among(struct homes *h, const struct mountinfo *seen);
 
 /**
  * homes_check() - whether HOME can be this user's
@@ -36,12 +40,14 @@ typedef int homes_use(void *arg, const char *path);
 
 /**
  * homes_again() - other names of existing files and directories
- * @paths, @n: absolute
+ * @paths, @n: canonical
+ * @seen: the mounts
  *
  * Calls @use for each place at which the file system of one of them is mounted once more and shows
- * it. Return: 0, or what @use returned, or -1 with @err.
+ * it. Return: 0, or what @use returned.
  */
-int homes_again(const char *const *paths, size_t n, homes_use *use, void *arg, struct error *err);
+int homes_again(const char *const *paths, size_t n, const struct mountinfo *seen, homes_use *use,
+		void *arg);
 
 /** homes_clear() - release the paths. */
 void homes_clear(struct homes *h);

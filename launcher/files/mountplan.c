@@ -236,7 +236,8 @@ static int hide_again(void *arg, const char *path)
 }
 
 /* Where the file system of something hidden is mounted once more, it has another name. */
-static int add_other_names(struct mountplan *p, bool firm, struct error *err)
+static int add_other_names(struct mountplan *p, const struct mountinfo *seen, bool firm,
+			   struct error *err)
 {
 	CLEANUP_FREE const char **paths = xcalloc(p->n + 1, sizeof(*paths));
 	struct again again = { p, firm, err };
@@ -245,16 +246,17 @@ static int add_other_names(struct mountplan *p, bool firm, struct error *err)
 	for (size_t i = 0; i < p->n; i++)
 		if (p->v[i].kind == STEP_HIDE && p->v[i].firm == firm)
 			paths[n++] = p->v[i].path;
-	return n ? homes_again(paths, n, hide_again, &again, err) : 0;
+	return homes_again(paths, n, seen, hide_again, &again);
 }
 
-static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan, struct error *err)
+static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan,
+			  const struct mountinfo *seen, struct error *err)
 {
 	struct moved moved = { p, plan, err };
 	struct homes homes;
 	int rc = 0;
 
-	homes_find(&homes);
+	homes_find_among(&homes, seen);
 	for (size_t i = 0; rc == 0 && i < homes.n; i++)
 		rc = add_home_hidden(p, plan, homes.v[i], err);
 	if (rc == 0 && homes.n == 0)
@@ -270,7 +272,7 @@ static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan,
 	for (size_t i = 0; i < plan->private_paths.n; i++)
 		if (add_private_path(p, plan->private_paths.v[i], err))
 			return -1;
-	return add_other_names(p, true, err) || add_other_names(p, false, err) ? -1 : 0;
+	return add_other_names(p, seen, true, err) || add_other_names(p, seen, false, err) ? -1 : 0;
 }
 
 /*
@@ -386,13 +388,13 @@ static int add_kept(struct mountplan *p, const struct launcher_plan *plan, const
 	return add(p, (struct mountplan_step){ .kind = STEP_GRANT, .use = use }, &fd, err);
 }
 
-static int add_automounts(struct mountplan *p, const struct launcher_plan *plan, struct error *err)
+static int add_automounts(struct mountplan *p, const struct launcher_plan *plan,
+			  const struct mountinfo *seen, struct error *err)
 {
 	struct automounts a;
 	int rc = 0;
 
-	if (automounts_find(&a) < 0)
-		rc = error_set(err, errno, "cannot read /proc/self/mountinfo");
+	automounts_find(&a, seen);
 	for (size_t i = 0; rc == 0 && i < a.n; i++)
 		rc = add_cover(p, a.v[i], err);
 	for (size_t i = 0; rc == 0 && i < a.nkept; i++)
@@ -607,14 +609,29 @@ static int check_roots(const struct mountplan *p, const struct protect *protect,
 	return 0;
 }
 
+/* The mounts are read once: the kernel writes each line anew at every reading. */
+static int add_all(struct mountplan *p, const struct launcher_plan *plan,
+		   const struct protect *protect, struct error *err)
+{
+	struct mountinfo seen;
+	int rc = 0;
+
+	if (mountinfo_read(&seen) < 0)
+		return error_set(err, errno, "cannot read /proc/self/mountinfo");
+	if (add_granted(p, plan, err) || check_roots(p, protect, err) ||
+	    add_automounts(p, plan, &seen, err) || add_private(p, plan, err) ||
+	    add_all_hidden(p, plan, &seen, err))
+		rc = -1;
+	mountinfo_clear(&seen);
+	return rc;
+}
+
 int mountplan_make(const struct launcher_plan *plan, const struct protect *protect,
 		   struct mountplan *out, struct error *err)
 {
 	struct mountplan p = { 0 };
 
-	if (add_granted(&p, plan, err) || check_roots(&p, protect, err) ||
-	    add_automounts(&p, plan, err) || add_private(&p, plan, err) ||
-	    add_all_hidden(&p, plan, err)) {
+	if (add_all(&p, plan, protect, err)) {
 		mountplan_clear(&p);
 		return -1;
 	}
