@@ -45,6 +45,7 @@
 #include "cli/terminal.h"
 #include "launcher/childenv.h"
 #include "launcher/files/homes.h"
+#include "launcher/inpipe.h"
 #include "launcher/launcher.h"
 #include "launcher/pty.h"
 #include "netns/netns.h"
@@ -64,6 +65,7 @@ struct run {
 	size_t nvalues;
 	struct confine confine;
 	struct launcher *launcher;
+	struct inpipe input;
 	struct publish *publish;
 	struct netns_listener listeners[NETNS_LISTENERS_MAX];
 	size_t nlisteners;
@@ -97,6 +99,7 @@ static void end_launcher(struct run *r)
 		launcher_kill(r->launcher);
 		(void)launcher_wait(r->launcher);
 	}
+	inpipe_finish(&r->input);
 	terminal_finish();
 	if (r->launcher)
 		tell_left(r->launcher);
@@ -256,7 +259,8 @@ static int start_launcher(struct run *r, struct error *err)
 	if (gate_prove(r->gate, &plan.net, &plan.proof, err) < 0)
 		return -1;
 	if (confine_plan(&r->confine, o, gate_layers(r->gate), files, n, &plan, err) < 0 ||
-	    stdio_restrict(pty_wanted(), err) < 0 || terminal_start(&plan.pty, err) < 0)
+	    stdio_restrict(pty_wanted(), err) < 0 || inpipe_start(&r->input, err) < 0 ||
+	    terminal_start(&plan.pty, err) < 0)
 		return -1;
 	guard_files(r, &plan);
 	look_at_files(r, &plan);
@@ -266,6 +270,7 @@ static int start_launcher(struct run *r, struct error *err)
 	r->startline.ptrace = plan.allow_ptrace;
 	r->launcher = launcher_start(&plan, r->listeners, &r->nlisteners, err);
 	terminal_started();
+	inpipe_started(&r->input);
 	return r->launcher ? terminal_keep(launcher_pidfd(r->launcher), err) : -1;
 }
 
@@ -589,6 +594,7 @@ int run_main(int argc, char **argv)
 	struct run *r = xcalloc(1, sizeof(*r));
 	int status;
 
+	r->input.caller = -1;
 	run_options_init(&r->options);
 	status = command_options(&r->options, "run", argc, argv);
 	if (status < 0) {

@@ -89,6 +89,48 @@ int homes_again(const char *const *paths, size_t n, const struct mountinfo *seen
 	return rc;
 }
 
+/* Whether one sees something of mount @m beneath a root. */
+static bool is_seen(const struct mountinfo *seen, const struct mountinfo_mount *m,
+		    const char *const *roots, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (beneath(m->point, roots[i]) || mount_of(seen->v, seen->n, roots[i]) == m)
+			return true;
+	return false;
+}
+
+/* Whether a file system is mounted more than once where one sees it beneath the roots. */
+static bool is_twice(const struct mountinfo *seen, const char *const *roots, size_t n)
+{
+	CLEANUP_FREE const char **devices = xcalloc(seen->n + 1, sizeof(*devices));
+	size_t found = 0;
+
+	for (size_t i = 0; i < seen->n; i++) {
+		if (!is_seen(seen, &seen->v[i], roots, n))
+			continue;
+		for (size_t k = 0; k < found; k++)
+			if (strcmp(devices[k], seen->v[i].device) == 0)
+				return true;
+		devices[found++] = seen->v[i].device;
+	}
+	return false;
+}
+
+int homes_again_beneath(const char *const *roots, size_t nroots, const char *const *paths, size_t n,
+			homes_use *use, void *arg, struct error *err)
+{
+	struct mountinfo seen;
+	int rc = 0;
+
+	if (mountinfo_read(&seen) < 0)
+		return error_set(err, errno, "cannot read /proc/self/mountinfo");
+	if (is_twice(&seen, roots, nroots))
+		for (size_t i = 0; rc == 0 && i < n; i++)
+			rc = each_again(paths[i], &seen, use, arg);
+	mountinfo_clear(&seen);
+	return rc;
+}
+
 static int add_again(void *arg, const char *path)
 {
 	add(arg, path);

@@ -49,6 +49,15 @@ typedef int homes_use(void *arg, const char *path);
 int homes_again(const char *const *paths, size_t n, const struct mountinfo *seen, homes_use *use,
 		void *arg);
 
+/**
+ * homes_again_beneath() - the same, where only names beneath some directories matter
+ * @roots, @nroots: those directories, canonical
+ *
+ * As a rule there are none, which is found out without a look at each path.
+ */
+int homes_again_beneath(const char *const *roots, size_t nroots, const char *const *paths, size_t n,
+			homes_use *use, void *arg, struct error *err);
+
 /** homes_clear() - release the paths. */
 void homes_clear(struct homes *h);
 

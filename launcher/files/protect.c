@@ -589,6 +589,38 @@ static int find_roots(struct protect *p, const struct launcher_plan *plan, struc
 	return 0;
 }
 
+static int add_again(void *arg, const char *path)
+{
+	struct protect *p = arg;
+	char *copy;
+
+	if (!protect_root_of(p, path) || protect_covers(p, path))
+		return 0;
+	copy = xstrdup(path);
+	p->paths = xreallocarray(p->paths, p->npaths + 1, sizeof(*p->paths));
+	p->paths[p->npaths++] = copy;
+	return 0;
+}
+
+/*
+ * Where a file system is mounted once more in something writable (a tree for chroot(8) with the project
+ * in it), what is locked has another name there. No grant lifts those locks: it would name the first.
+ */
+static int protect_again(struct protect *p, struct error *err)
+{
+	size_t n = p->npaths;
+	CLEANUP_FREE const char **paths = xcalloc(n + 1, sizeof(*paths));
+	CLEANUP_FREE const char **roots = xcalloc(p->nroots + 1, sizeof(*roots));
+
+	for (size_t i = 0; i < n; i++)
+		paths[i] = p->paths[i];
+	for (size_t i = 0; i < p->nroots; i++)
+		roots[i] = p->roots[i].path;
+	if (n == 0 || p->nroots == 0)
+		return 0;
+	return homes_again_beneath(roots, p->nroots, paths, n, add_again, p, err);
+}
+
 static int prepare(struct protect *p, const struct launcher_plan *plan, const struct homes *homes,
 		   struct error *err)
 {
@@ -607,7 +639,7 @@ static int prepare(struct protect *p, const struct launcher_plan *plan, const st
 	for (size_t i = 0; i < plan->deny_write.n; i++)
 		if (protect_denied(p, plan->deny_write.v[i], err))
 			return -1;
-	return protect_ours(p, plan, homes, err);
+	return protect_ours(p, plan, homes, err) || protect_again(p, err) ? -1 : 0;
 }
 
 int protect_prepare(const struct launcher_plan *plan, const struct placeholder_watch *watch,

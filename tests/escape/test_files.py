@@ -421,6 +421,31 @@ if os.path.islink("data"):
                                 capture_output=True)
                 self.assertEqual(p.stdout != "", argv[0] == "cat", (name, p.stderr))
 
+    def test_a_second_mount_of_what_is_locked(self):
+        """F-010: a workspace that is mounted in itself, and one by another grant"""
+        if os.geteuid() != 0:
+            skipped.append("F-010: a second mount of what is locked: not root")
+            return
+        script = ('mount --bind "$1" "$2" && shift 2 && exec setpriv --reuid "$1" --regid "$1" '
+                  '--clear-groups sh -c \'shift; exec "$@"\' sh "$@"')
+        for uid in users():
+            self.fill(uid)
+            subprocess.run(["git", "init", "-q", self.work], check=True)
+            subprocess.run(["chown", "-R", str(uid), self.work], check=True)
+            for again, options in ((self.work + "/again", []),
+                                   (self.outside + "/again", ["--write", self.outside + "/again"])):
+                os.makedirs(again, exist_ok=True)
+                for name, written in ((".git/config", False), (".envrc", False), ("plain", True)):
+                    argv = ["sh", "-c", "echo written > \"$1\"", "sh", again + "/" + name]
+                    for bare in (True, False):
+                        with open(self.work + "/" + name, "w") as f:
+                            f.write("first\n")
+                        os.chown(self.work + "/" + name, uid, -1)
+                        self.run_as(0, ["unshare", "-m", "sh", "-c", script, "sh", self.work, again, str(uid),
+                                        *(argv if bare else self.inside(argv, *options))])
+                        with self.subTest(name, uid=uid, bare=bare), open(self.work + "/" + name) as f:
+                            self.assertEqual(f.read(), "written\n" if bare or written else "first\n")
+
     def automounted(self, uid, argv):
         """What it prints with an automounter at /net of its own; None if there can be none."""
         net = self.outside + "/net"

@@ -1,0 +1,88 @@
+#!/usr/bin/python3
+"""Standard input: a pipe from which somebody outside reads, too, and a file that is locked."""
+import os
+import shlex
+import subprocess
+import sys
+
+from escapeworld import LIMIT, World, main, users
+
+# Both ends of a pipe are one file, and so are a file and what it is opened as again.
+WRITER = """
+import os, sys
+try:
+    os.write(os.open("/proc/self/fd/0", os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK), sys.argv[1].encode())
+except OSError as e:
+    print(e)
+"""
+
+
+class Input(World):
+    def through(self, uid, argv, data, shell="sh"):
+        """What a shell prints that reads its script by the pipe by which the command gets its input."""
+        p = subprocess.run(["sh", "-c", 'printf "%s" "$1" | "$2"', "sh", data % shlex.join(argv), shell],
+                           cwd=self.work, env=self.env(), capture_output=True, text=True, timeout=LIMIT,
+                           check=False, **self.identity(uid))
+        return p.stdout
+
+    def test_a_shell_that_reads_the_same_pipe(self):
+        """U-009: what the command writes there would be run outside"""
+        for uid in users():
+            self.fill(uid)
+            for shell in ("sh", "bash"):
+                argv = [sys.executable, "-c", WRITER, "echo obeyed\n"]
+                self.assertIn("obeyed", self.through(uid, argv, "%s\necho rest\n", shell))
+                got = self.through(uid, self.inside(argv), "%s\necho rest\n", shell)
+                with self.subTest(uid=uid, shell=shell):
+                    self.assertNotIn("obeyed", got)
+                    self.assertIn("rest", got)
+
+    def test_what_is_not_read_is_the_callers(self):
+        """Of a pipe that the caller reads as well, a command takes what it reads and no more."""
+        lines = "".join("%d\n" % i for i in range(20000))
+        for uid in users():
+            self.fill(uid)
+            for inner, got, left in (("true", "", lines), ("read x; echo $x", "0\n", lines[2:]),
+                                     ("cat", lines, "")):
+                for argv in (["sh", "-c", inner], self.inside(["sh", "-c", inner])):
+                    p = subprocess.run(["sh", "-c", '"$@" >&2; cat', "sh", *argv],
+                                       input=lines, cwd=self.work, env=self.env(),
+                                       capture_output=True, text=True, timeout=LIMIT, check=False,
+                                       **self.identity(uid))
+                    with self.subTest(inner, uid=uid):
+                        self.assertEqual((p.stderr, p.stdout), (got, left))
+
+    def test_input_that_nobody_shares_is_whole(self):
+        data = os.urandom(3 << 20)
+        for uid in users():
+            self.fill(uid)
+            p = subprocess.run(self.inside(["cat"]), input=data, cwd=self.work, env=self.env(),
+                               capture_output=True, timeout=LIMIT, check=False, **self.identity(uid))
+            self.assertEqual((p.returncode, p.stdout == data), (0, True), p.stderr)
+
+    def test_a_locked_file(self):
+        """F-010: the mount by which it was opened is writable; one that is not locked can be written"""
+        names = {self.work + "/.envrc": False, self.work + "/.git/config": False,
+                 self.work + "/plain": True}
+        for uid in users():
+            self.fill(uid)
+            subprocess.run(["git", "init", "-q", self.work], check=True)
+            subprocess.run(["chown", "-R", str(uid), self.work], check=True)
+            for name, written in names.items():
+                for bare in (True, False):
+                    with open(name, "w") as f:
+                        f.write("first\nsecond\n")
+                    os.chown(name, uid, -1)
+                    argv = ["sh", "-c", "read x; echo $x; exec \"$@\"", "sh",
+                            sys.executable, "-c", WRITER, "more\n"]
+                    with open(name) as f:
+                        p = subprocess.run(argv if bare else self.inside(argv), stdin=f,
+                                           cwd=self.work, env=self.env(), capture_output=True,
+                                           text=True, timeout=LIMIT, check=False, **self.identity(uid))
+                    with self.subTest(name, uid=uid, bare=bare), open(name) as f:
+                        self.assertEqual(p.stdout.split("\n")[0], "first", p.stderr)
+                        self.assertEqual(f.read(), "first\nsecond\n" + "more\n" * (bare or written))
+
+
+if __name__ == "__main__":
+    main()
