@@ -107,14 +107,43 @@ static size_t missing(const struct settings_list *in, const struct settings_list
 	return n;
 }
 
-static size_t changed(const char *name, const char *a, const char *b)
+static void print_change(const char *name, const char *a, const char *b)
 {
 	char x[SHOWN], y[SHOWN];
 
-	if (strcmp(a, b) == 0)
-		return 0;
 	printf("~ %s %s -> %s\n", name, log_escape(x, sizeof(x), a, strlen(a)),
 	       log_escape(y, sizeof(y), b, strlen(b)));
+}
+
+static size_t changed(const char *name, const char *a, const char *b)
+{
+	if (strcmp(a, b) == 0)
+		return 0;
+	print_change(name, a, b);
+	return 1;
+}
+
+/* What is compared may end in a log: its user name and password are not shown. */
+static const char *without_password(const char *url, char out[SHOWN])
+{
+	const char *host = strstr(url, "://"), *at;
+
+	host = host ? host + strlen("://") : url;
+	at = strrchr(host, '@');
+	(void)snprintf(out, SHOWN, "%.*s%s%s", (int)(host - url), url, at ? "..." : "",
+		       at ? at : host);
+	return out;
+}
+
+static size_t changed_upstream(const char *a, const char *b)
+{
+	char x[SHOWN], y[SHOWN];
+
+	a = a ? a : "unset";
+	b = b ? b : "unset";
+	if (strcmp(a, b) == 0)
+		return 0;
+	print_change("network.upstreamProxy", without_password(a, x), without_password(b, y));
 	return 1;
 }
 
@@ -130,8 +159,7 @@ static size_t compare(const struct settings *a, const struct settings *b)
 		n += changed(flag_name[i], set_name[a->flag[i]], set_name[b->flag[i]]);
 	n += changed("network.onUnknownHost", a->has_unknown ? verdict_name[a->unknown] : "unset",
 		     b->has_unknown ? verdict_name[b->unknown] : "unset");
-	n += changed("network.upstreamProxy", a->upstream ? a->upstream : "unset",
-		     b->upstream ? b->upstream : "unset");
+	n += changed_upstream(a->upstream, b->upstream);
 	n += changed("network.sniCheck", a->has_sni_check ? sni_name[a->sni_check] : "unset",
 		     b->has_sni_check ? sni_name[b->sni_check] : "unset");
 	return n;

@@ -193,6 +193,14 @@ curl -sS -m 5 -o /dev/null http://other.example/; exit 0""")
                                            "~ network.strictAllowlist true -> unset\n"
                                            "~ network.onUnknownHost unset -> deny\n"))
         self.assertEqual(self.diff(a, [])[0], 125)
+        urls = [{"network": {"upstreamProxy": "http://%sproxy.example:8080" % x}}
+                for x in ("", "me:a@b@", "me:c@")]
+        self.assertEqual(self.diff(urls[0], {}), (1, "~ network.upstreamProxy "
+                                                  "http://proxy.example:8080 -> unset\n"))
+        for one, other in ((urls[0], urls[1]), (urls[1], urls[2])):  # shown, but not the password
+            self.assertEqual(self.diff(one, other), (1, "~ network.upstreamProxy http://%sproxy.example:8080"
+                                                     " -> http://...@proxy.example:8080\n" %
+                                                     ("" if one is urls[0] else "...@")))
         for args in ([], ["diff"], ["diff", "a"], ["x", "a", "b"]):
             self.assertEqual(self.w.run([self.w.sbx, "policy", *args]).returncode, 64)
 
