@@ -178,13 +178,13 @@ static void kill_run(const struct supervisor *s, int sig, const char *when)
 
 /*
  * A command that reads the terminal itself would go on with it while our shell has it, and take what is
- * typed there. So all of it stops, whatever it thinks of SIGTSTP, and comes back in the foreground only.
+ * typed there; and one that would stop by the key, had it a shell, cannot by itself. So all of it stops, whatever it thinks of SIGTSTP, and comes back in the foreground only.
  * Where it is to end before that, it is not asked to do so by itself: nothing of ours may touch the
  * terminal meanwhile. A command that stops by itself has done so for its shell, which is ours.
  */
 static void stop(struct supervisor *s, bool by_itself)
 {
-	bool freeze = terminal_shared();
+	bool freeze = terminal_shared() || terminal_stop_typed();
 	int sig;
 
 	if (freeze)
@@ -192,8 +192,10 @@ static void stop(struct supervisor *s, bool by_itself)
 	else if (!by_itself)
 		launcher_signal(s->cfg->launcher, SIGTSTP);
 	asking_pause(s->cfg->asking);
+	if (freeze || by_itself)
+		terminal_drain();
 	terminal_pause();
-	sig = terminal_stop(freeze); /* our shell waits for us to stop, too */
+	sig = terminal_stop(freeze || terminal_active()); /* our shell waits for us to stop, too */
 	if (sig) {
 		kill_run(s, sig, "while it was stopped");
 	} else {

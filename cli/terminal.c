@@ -55,6 +55,15 @@ bool terminal_shared(void)
 	return held;
 }
 
+bool terminal_stop_typed(void)
+{
+	bool typed = active && *pty.stop;
+
+	if (typed)
+		*pty.stop = false;
+	return typed;
+}
+
 /* Or nobody can tell. */
 static bool in_foreground(void)
 {
@@ -94,6 +103,12 @@ int terminal_stop(bool until_front)
 	} while (until_front && sig == 0 && !in_foreground());
 	(void)sigprocmask(SIG_SETMASK, &was, NULL);
 	return in_foreground() ? 0 : sig;
+}
+
+void terminal_drain(void)
+{
+	if (active)
+		pty_drain(&pty);
 }
 
 void terminal_pause(void)

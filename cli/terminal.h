@@ -42,6 +42,9 @@ bool terminal_active(void);
  */
 bool terminal_shared(void);
 
+/** terminal_stop_typed() - whether the key for it was typed to the command since the last call. */
+bool terminal_stop_typed(void);
+
 /**
  * terminal_stop() - stop, as the key for it asks
  * @until_front: what wakes us in the background stops us again
@@ -54,6 +57,9 @@ bool terminal_shared(void);
  * to set its modes would stop us once more.
  */
 int terminal_stop(bool until_front);
+
+/** terminal_drain() - before terminal_pause(): show what a command that has stopped had written. */
+void terminal_drain(void);
 
 /** terminal_pause() - the user's terminal as it was, for a question; nothing is relayed. */
 void terminal_pause(void);

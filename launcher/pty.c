@@ -10,6 +10,9 @@
  * go of it, and that is a hang-up of the command's terminal: its session is told (SIGHUP), reading finds
  * the end, and who ignores both goes on. Nobody else would tell it: the kernel sends SIGHUP to the
  * session's leader alone, and su(1) blocks that.
+ * The command leads a session, so that its kernel stops it by no key: no shell there could wake it. The
+ * shell outside can, so the relay takes the key for that where the command is in front by itself and has
+ * made no arrangements for the signal, and tells the supervisor.
  * It restores the terminal when it ends, and so does the supervisor: either may be killed.
  */
 #include "launcher/pty.h"
@@ -19,7 +22,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -31,6 +36,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/forked.h"
+#include "base/xalloc.h"
 #include "launcher/column.h"
 
 #define CHUNK 4096 /* the size of a terminal's buffer in the kernel */
@@ -42,6 +48,14 @@
 #define LOWER_MS     250
 #define LOWER_MAX_MS 2000
 
+/*
+ * What a command has written before it stopped, such as what takes its screen away again, takes a moment
+ * to come through the kernel. Whoever waits for it to be shown does so for a time: to write may block.
+ */
+#define REST_MS	    20
+#define REST_CHUNKS 256
+#define REST_MAX_MS 500
+
 #define DEAF_MS \
 	250 /* between tries of an input that gives nothing, such as one in the background */
 
@@ -51,8 +65,8 @@ struct lower {
 	bool drawn;
 };
 
-/* What the relay is told by signals: SIGWINCH, SIGUSR1, SIGUSR2. */
-static volatile sig_atomic_t resized = 1, interrupted, covered;
+/* What the relay is told by signals: SIGWINCH, SIGUSR1, SIGUSR2, SIGURG. */
+static volatile sig_atomic_t resized = 1, interrupted, covered, leaving;
 
 static void on_signal(int sig)
 {
@@ -60,6 +74,8 @@ static void on_signal(int sig)
 		interrupted = 1;
 	else if (sig == SIGUSR2)
 		covered = 1;
+	else if (sig == SIGURG)
+		leaving = 1;
 	else
 		resized = 1;
 }
@@ -102,20 +118,63 @@ static void note(struct column *c, volatile bool *open, const char *p, size_t n)
 	*open = c->open;
 }
 
-/*
- * Copies what is there; @line is of where to, if somebody wants to know. Return: false at the end, or
- * when nobody is on the other side.
- */
-static bool copy(int from, int to, struct column *line, volatile bool *open)
+/* Whether a process does nothing by itself about a signal. */
+static bool has_default(pid_t pid, int sig)
+{
+	CLEANUP_FREE char *path = xasprintf("/proc/%d/status", (int)pid);
+	CLEANUP_FCLOSE FILE *f = fopen(path, "re");
+	unsigned long long mask, handled = 0;
+	char line[256];
+	int found = 0;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "SigIgn: %llx", &mask) == 1 ||
+		    sscanf(line, "SigCgt: %llx", &mask) == 1) {
+			handled |= mask;
+			found++;
+		}
+	}
+	return found == 2 && !(handled >> (sig - 1) & 1);
+}
+
+/* Whether (@p, @n), which was typed, is to stop the whole run. */
+static bool is_stop(int master, const char *p, size_t n)
+{
+	struct termios t;
+	pid_t leader;
+
+	return getpgrp() != getsid(0) && tcgetattr(master, &t) == 0 && t.c_lflag & ISIG &&
+	       t.c_cc[VSUSP] != _POSIX_VDISABLE && memchr(p, t.c_cc[VSUSP], n) &&
+	       ioctl(master, TIOCGSID, &leader) == 0 && tcgetpgrp(master) == leader &&
+	       has_default(leader, SIGTSTP);
+}
+
+/* What is typed. Return: as copy(). The rest of what was typed with the key is lost, as usual. */
+static bool type_on(int master, volatile bool *stop, pid_t supervisor)
 {
 	char buf[CHUNK];
-	ssize_t n = read(from, buf, sizeof(buf));
+	ssize_t n = read(STDIN_FILENO, buf, sizeof(buf));
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return true;
-	if (n > 0 && line)
+	if (n > 0 && getppid() == supervisor && is_stop(master, buf, (size_t)n)) {
+		*stop = true;
+		return kill(supervisor, SIGTSTP) == 0;
+	}
+	return n > 0 && fd_write_all(master, buf, (size_t)n) == 0;
+}
+
+/* Copies what the command has written. Return: false at the end, or when nobody is on the other side. */
+static bool copy(int master, struct column *line, volatile bool *open)
+{
+	char buf[CHUNK];
+	ssize_t n = read(master, buf, sizeof(buf));
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return true;
+	if (n > 0)
 		note(line, open, buf, (size_t)n); /* before: it may be read as soon as it is seen */
-	return n > 0 && fd_write_all(to, buf, (size_t)n) == 0;
+	return n > 0 && fd_write_all(STDOUT_FILENO, buf, (size_t)n) == 0;
 }
 
 /* As if typed: what it does is the command's terminal's to know. */
@@ -187,7 +246,20 @@ static int wait_for(struct pollfd *p, nfds_t n, int ms)
 	return ppoll(p, n, ms < 0 ? NULL : &limit, &none);
 }
 
-static void relay_loop(int master, volatile bool *open)
+/* Shows what has been written, and stops. */
+static void leave(int master, struct column *line, volatile bool *open)
+{
+	struct pollfd p = { .fd = master, .events = POLLIN };
+
+	leaving = 0;
+	for (int i = 0; i < REST_CHUNKS && poll(&p, 1, REST_MS) == 1 && p.revents & POLLIN; i++) {
+		if (!copy(master, line, open))
+			break;
+	}
+	(void)raise(SIGSTOP);
+}
+
+static void relay_loop(int master, const struct pty *pty, pid_t supervisor)
 {
 	struct column line = { .open = false };
 	struct lower lower = { .since = 0 };
@@ -200,6 +272,8 @@ static void relay_loop(int master, volatile bool *open)
 		int n;
 
 		obey(master, &lower);
+		if (leaving)
+			leave(master, &line, pty->open);
 		n = wait_for(p, ARRAY_SIZE(p), sooner(left(&lower), p[1].events ? -1 : DEAF_MS));
 		if (n <= 0 || !p[1].events)
 			p[1].events = POLLIN;
@@ -208,10 +282,10 @@ static void relay_loop(int master, volatile bool *open)
 		if (p[1].revents & (POLLHUP | POLLERR | POLLNVAL))
 			return;
 		/* No end: in the background it is an error to read, and a shell may have set its modes. */
-		if (p[1].revents && !copy(STDIN_FILENO, master, NULL, NULL))
+		if (p[1].revents && !type_on(master, pty->stop, supervisor))
 			p[1].events = 0;
 		/* What was written before the hang-up is read first; then read(2) says EIO. */
-		if (p[0].revents && !copy(master, STDOUT_FILENO, &line, open))
+		if (p[0].revents && !copy(master, &line, pty->open))
 			return;
 		lower.drawn |= p[0].revents != 0;
 	}
@@ -224,8 +298,9 @@ static void run_relay(int sock, const struct pty *pty)
 {
 	static const int ignored[] = { SIGHUP,	SIGINT,	 SIGQUIT, SIGTERM, SIGTSTP,
 				       SIGTTIN, SIGTTOU, SIGPIPE, SIGUSR1, SIGUSR2 };
-	static const int told[] = { SIGWINCH, SIGUSR1, SIGUSR2 };
+	static const int told[] = { SIGWINCH, SIGUSR1, SIGUSR2, SIGURG };
 	const struct sigaction act = { .sa_handler = on_signal };
+	pid_t supervisor = getppid();
 	sigset_t blocked;
 	int master = -1;
 	size_t n = 0;
@@ -242,7 +317,7 @@ static void run_relay(int sock, const struct pty *pty)
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (fd_recv(sock, &byte, 1, &master, 1, &n) == 1 && n == 1) {
 		(void)close(sock);
-		relay_loop(master, pty->open);
+		relay_loop(master, pty, supervisor);
 	}
 	(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &pty->saved);
 	_exit(0);
@@ -255,10 +330,11 @@ int pty_start(struct pty *out, struct error *err)
 
 	if (tcgetattr(STDIN_FILENO, &p.saved) < 0 || ioctl(STDIN_FILENO, TIOCGWINSZ, &p.size) < 0)
 		return error_set(err, errno, "cannot read the terminal's settings");
-	p.open = mmap(NULL, sizeof(*p.open), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
+	p.open = mmap(NULL, 2 * sizeof(*p.open), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
 	if (p.open == MAP_FAILED)
 		return error_set(err, errno, "cannot share a page with the relay of the terminal");
+	p.stop = p.open + 1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return error_set(err, errno, "cannot make a socket pair");
 	p.sock = pair[0];
@@ -305,6 +381,23 @@ void pty_started(struct pty *p)
 {
 	cleanup_close(&p->sock);
 	p->sock = -1;
+}
+
+void pty_drain(const struct pty *p)
+{
+	const struct timespec step = { .tv_nsec = 1000 * 1000 };
+	siginfo_t info = { .si_pid = 0 };
+
+	if (p->relay == 0)
+		return;
+	(void)kill(p->relay, SIGURG);
+	for (int i = 0; i < REST_MAX_MS && info.si_pid == 0; i++) {
+		/* pty_pause() wants to see it, too */
+		if (waitid(P_PID, (id_t)p->relay, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) <
+		    0)
+			return;
+		(void)nanosleep(&step, NULL);
+	}
 }
 
 void pty_pause(struct pty *p)

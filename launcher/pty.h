@@ -24,13 +24,15 @@
  * @size: its window
  * @open: kept by the relay: whether what the command has written ends in an unfinished line; whoever
  *        ends that line clears it. Stays readable for the life of the process
+ * @stop: set by the relay before it sends SIGTSTP to its parent: the key for it was typed to a command
+ *        that would be stopped by it, if a shell could wake it; whoever heeds it clears it
  */
 struct pty {
 	int sock;
 	pid_t relay;
 	struct termios saved;
 	struct winsize size;
-	volatile bool *open;
+	volatile bool *open, *stop;
 };
 
 /** pty_wanted() - whether 0 and 1 are a terminal whose foreground we are. */
@@ -53,6 +55,9 @@ int pty_make(const struct pty *p, int *slave, struct error *err);
 
 /** pty_started() - launcher_start() has returned: nobody will send another master. */
 void pty_started(struct pty *p);
+
+/** pty_drain() - before pty_pause(): have shown what the command, which has stopped, had written. */
+void pty_drain(const struct pty *p);
 
 /** pty_pause() - give the user's terminal back for a question; nothing is relayed meanwhile. */
 void pty_pause(struct pty *p);

@@ -402,15 +402,68 @@ if len(sys.argv) > 1:
             else:
                 self.assertEqual((name, status, changed), (os.ttyname(slave), "0", True))
 
+    COUNTS = "i=0; while sleep 0.05; do i=$((i+1)); echo n$i; done"
+    # a shell that waits, for one that is just starting another program may not stop (vfork)
+    COUNTS_BELOW = ("python3 -uc 'import itertools, time\nfor i in itertools.count():\n"
+                    "  print(\"n%d\" % i)\n  time.sleep(0.05)'; true")
+
+    def under_a_shell(self, script):
+        """A run typed to a shell outside."""
+        t = Terminal(["bash", "--norc", "--noprofile", "--noediting", "-i"], self.work)
+        self.addCleanup(t.close)
+        with open(self.work + "/script", "w", encoding="ascii") as f:
+            f.write(script)
+        t.type(b"PS1='ready''> '; %s run --no-config -- sh script\n" % SBX_NET.encode())
+        return t
+
+    def test_the_stop_key_stops_a_command(self):
+        """It leads a session, whose kernel stops it by no key; all of it stops, and wakes by fg."""
+        t = self.under_a_shell(self.COUNTS_BELOW)
+        t.read_until(b"n3\r\n")
+        t.type(b"\x1a")
+        t.read_until(b"Stopped")
+        t.read_until(b"ready> ")
+        self.wait_for_state("T")
+        self.type_to_the_shell(t)
+        t.type(b"bg; echo do''ne\n")
+        t.read_until(b"done\r\n")
+        self.wait_for_state("T")
+        t.type(b"fg\n")
+        t.read_until(b"ready> fg\r\n")
+        t.read_until(b"sh script\r\n")
+        self.assertRegex(t.read_until(b"\r\n"), rb"\An\d+\Z")
+        t.type(b"\x03")
+        t.read_until(b"ready> ")
+
+    def test_the_stop_key_is_a_commands_that_wants_it(self):
+        for script, said in (("trap '' TSTP; " + self.COUNTS, b"n9\r\n"),
+                             ("trap 'echo he''ard' TSTP; " + self.COUNTS, b"heard\r\n"),
+                             ("stty raw -echo; echo go; dd bs=1 count=1 2> /dev/null | od -An -tx1", b" 1a"),
+                             ("stty susp undef; echo go; head -c 2 | od -An -tx1", b" 1a 0a")):
+            with self.subTest(script):
+                t = self.under_a_shell(script)
+                t.read_until(b"n3\r\n" if self.COUNTS in script else b"go")
+                t.type(b"\x1a")
+                if b"0a" in said:
+                    t.type(b"\n")
+                t.read_until(said)
+                t.type(b"\x03")
+                self.assertNotIn(b"Stopped", t.read_until(b"ready> "))
+
+    def test_the_stop_key_where_no_shell_would_wake_it(self):
+        t = self.start("sh", "-c", self.COUNTS)
+        t.read_until(b"n3\r\n")
+        t.type(b"\x1a")
+        for i in range(4, 10):
+            t.read_until(b"n%d\r\n" % i)
+        t.type(b"\x03")
+        self.end(t, 130)
+
     # As editors and agents do it when their user types Ctrl-Z, which they read as a key.
     SUSPENDS = "echo before; kill -STOP $$; echo woken; read x; echo \"got $x\""
 
     def test_a_command_that_stops_itself_gives_the_shell_its_terminal(self):
-        t = Terminal(["bash", "--norc", "--noprofile", "--noediting", "-i"], self.work)
-        self.addCleanup(t.close)
-        with open(self.work + "/suspends", "w", encoding="ascii") as f:
-            f.write(self.SUSPENDS)
-        t.type(b"PS1='ready''> '; %s run --no-config -- sh suspends\n" % SBX_NET.encode())
+        t = self.under_a_shell(self.SUSPENDS)
         t.read_until(b"before\r\n")
         t.read_until(b"Stopped")
         t.read_until(b"ready> ")
