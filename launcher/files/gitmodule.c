@@ -36,11 +36,16 @@
 #define UP	   "../"
 #define URL_CHARS  "-._~%+@:/"
 #define INDEX_MAX  (64 * 1024 * 1024)
-#define CONFIG_MAX (64 * 1024)
+#define CONFIG_MAX (1024 * 1024)
 
-/** struct module - @worktree: as the configuration spells it; @hash: the size of an object's name */
+/**
+ * struct module - what a submodule's configuration says
+ * @worktree, @url: as it spells them
+ * @hash: the size of an object's name
+ * @other: it says anything more
+ */
 struct module {
-	char *worktree;
+	char *worktree, *url;
 	size_t hash;
 	bool other;
 };
@@ -77,6 +82,12 @@ static bool is_url(const char *value)
 	       strchr(value, '@') < colon && (!slash || colon < slash);
 }
 
+/* Any other may be a path. */
+static bool is_origin(const char *value)
+{
+	return strcmp(value, "origin") == 0;
+}
+
 static bool is_refspec(const char *value)
 {
 	return is_made_of(value, "-_.+/:*");
@@ -100,10 +111,8 @@ static const struct variable variables[] = {
 	{ "extensions", "objectformat", is_word },
 	{ "remote", "url", is_url },
 	{ "remote", "fetch", is_refspec },
-	{ "branch", "remote", is_word },
+	{ "branch", "remote", is_origin },
 	{ "branch", "merge", is_refspec },
-	{ "submodule", "url", is_url },
-	{ "submodule", "active", is_word },
 };
 
 static const struct variable *find_variable(const char *section, const char *key)
@@ -126,6 +135,10 @@ static void take_variable(void *arg, const char *section, const char *key, const
 		m->other |= m->worktree != NULL;
 		free(m->worktree);
 		m->worktree = xstrdup(value);
+	} else if (strcasecmp(key, "url") == 0) {
+		m->other |= m->url != NULL;
+		free(m->url);
+		m->url = xstrdup(value);
 	} else if (strcasecmp(key, "objectformat") == 0) {
 		m->hash = strcmp(value, "sha256") == 0 ? GITINDEX_SHA256 : GITINDEX_SHA1;
 	}
@@ -256,6 +269,32 @@ static bool is_plain_in(const struct gitvisit *v, int dir, const struct module *
 	return knows_no_repository(v, dir, worktree, m->hash);
 }
 
+/** struct registered - whether the superproject's configuration has @url as a submodule's */
+struct registered {
+	const char *url;
+	bool found;
+};
+
+static void take_url(void *arg, const char *section, const char *key, const char *value)
+{
+	struct registered *r = arg;
+
+	r->found |= strcasecmp(section, "submodule") == 0 && strcasecmp(key, "url") == 0 &&
+		    strcmp(value, r->url) == 0;
+}
+
+/* git fetch outside would ask whichever host the command names, and tell it what its path says. */
+static bool is_registered(const struct gitvisit *v, int tree, const char *url)
+{
+	struct registered r = { .url = url };
+	size_t n = 0;
+	CLEANUP_FREE char *config = read_file(v, tree, DOT_GIT "/config", CONFIG_MAX, &n);
+
+	if (config)
+		gitconfig_parse(config, n, take_url, &r);
+	return r.found;
+}
+
 bool gitmodule_is_plain(const struct gitvisit *v, int dir, const char *at, int tree)
 {
 	size_t n = 0;
@@ -266,8 +305,10 @@ bool gitmodule_is_plain(const struct gitvisit *v, int dir, const char *at, int t
 	if (!config || strlen(config) != n || tree < 0 || !has_nothing_more(dir))
 		return false;
 	gitconfig_parse(config, strlen(config), take_variable, &m);
-	plain = !m.other && is_plain_in(v, dir, &m, at, tree);
+	plain = !m.other && (!m.url || is_registered(v, tree, m.url)) &&
+		is_plain_in(v, dir, &m, at, tree);
 	free(m.worktree);
+	free(m.url);
 	return plain;
 }
 

@@ -15,7 +15,8 @@
  * @tree: the superproject's working tree, O_PATH; -1 if it is not known: then none is
  *
  * git obeys its configuration as soon as somebody runs git status in the superproject. So it says nothing
- * but where it was cloned from and where its working tree is, which is in @tree, and there is no hook.
+ * but where it was fetched from, which is where the superproject's configuration says, and where its
+ * working tree is, which is in @tree; and there is no hook.
  */
 bool gitmodule_is_plain(const struct gitvisit *v, int dir, const char *at, int tree);
 

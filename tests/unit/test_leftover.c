@@ -956,6 +956,9 @@ static void test_nothing_is_lost_where_things_are_put(void **state)
 	"touch $d/hooks/pre-commit.sample; printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\1%024d\\0\\0" \
 	"\\340\\0%032d\\0\\3sub\\0\\0\\0\\0\\0\\0\\0%020d' 0 0 0 > .git/index; " more
 
+#define REGISTERED \
+	"printf '[submodule \"sub\"]\\n\\turl = https://a.example/x.git\\n' > .git/config"
+
 /* A submodule that the command has fetched is one outside, if git obeys nothing in it. */
 static void test_a_new_submodule_obeys_nothing(void **state)
 {
@@ -964,6 +967,8 @@ static void test_a_new_submodule_obeys_nothing(void **state)
 		"printf '[core]\\n\\tfsmonitor = x\\n' > $d/config",
 		"printf '[include]\\n\\tpath = x\\n' >> $d/config",
 		"printf '\\0\\n[core]\\n\\tfsmonitor = x\\n' >> $d/config",
+		"sed -i s,x.git,y.git, $d/config",
+		"sed -i 's,remote = origin,remote = x.git,' $d/config",
 		"printf '[remote \"o\"]\\n\\turl = ../x\\n' >> $d/config",
 		"printf '[remote \"o\"]\\n\\turl = ext::x\\n' >> $d/config",
 		"printf '[remote \"o\"]\\n\\tuploadpack = x\\n' >> $d/config",
@@ -983,6 +988,7 @@ static void test_a_new_submodule_obeys_nothing(void **state)
 		CLEANUP_FREE char *script = xasprintf("%s%s", MODULE("sub", ""), evil[i]);
 
 		make_git(NULL);
+		shell(REGISTERED);
 		run(LEFTOVER_GIT, script);
 		if (exists(".git/modules/sub") || exists("sub/.git"))
 			fail_msg("%s: %s", evil[i], said);
@@ -991,11 +997,13 @@ static void test_a_new_submodule_obeys_nothing(void **state)
 		shell("rm -rf sub l");
 	}
 	make_git(NULL);
+	shell(REGISTERED);
 	run(LEFTOVER_GIT, MODULE("sub", "cp .git/index $d/index; mkdir -p sub/sub"));
 	assert_string_equal(said, "");
 	assert_true(exists(".git/modules/sub/config") && exists("sub/.git"));
 	shell("rm -rf sub");
 	make_git(NULL);
+	shell(REGISTERED);
 	run(LEFTOVER_GIT, MODULE("sub", "echo x > $d/refs/x; echo x > $d/x; rm sub/.git"));
 	assert_int_equal(lines, 2); /* it is looked at like any other */
 	assert_true(exists(".git/modules/sub/config"));
