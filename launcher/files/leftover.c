@@ -10,9 +10,7 @@
  *    logs/HEAD are written through a link, and so are files in a directory that is one, a pipe hangs.
  *  - Files that are not known to be data (gitname.c), and those among git's state that have it run a
  *    program or copy a file (gitstate.c).
- *  - HEAD and commondir, or HEAD, objects and refs in a working tree that has a .git: where that .git is
- *    broken, git takes the tree for a bare repository, and obeys the configuration in it or where the
- *    commondir leads.
+ *  - What makes a bare repository of a working tree (baretree.c).
  *
  * The command is hostile, and so may another run's be that has the same directory: no name is followed,
  * directories are entered by descriptors, and permissions that were taken are given back. What was there
@@ -43,12 +41,14 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "launcher/files/baretree.h"
 #include "launcher/files/gitform.h"
 #include "launcher/files/gitmodule.h"
 #include "launcher/files/gitname.h"
 #include "launcher/files/gitreplace.h"
 #include "launcher/files/gitstate.h"
 #include "launcher/files/gitvisit.h"
+#include "launcher/files/takendir.h"
 
 #define ENTRIES_MAX (1024 * 1024) /* that are looked at, a fraction of a second */
 #define DEPTH_MAX   128
@@ -73,7 +73,8 @@ struct leftover {
 	char **unseen;
 	size_t nunseen;
 	struct gitvisit_known state;
-	bool open, bare, head, commondir;
+	bool open;
+	struct baretree tree;
 };
 
 /**
@@ -291,44 +292,6 @@ static bool is_locked(const struct visit *v, enum gitname_place above, int dir, 
 	       is_same(v, GITSEEN_LOCKED, dir, at);
 }
 
-/* Gives the owner's permissions back, which the command may have taken. Return: whether it has. */
-static bool give_back(int dir, struct stat *was)
-{
-	CLEANUP_FREE char *link = xasprintf("/proc/self/fd/%d", dir);
-
-	return faccessat(dir, ".", R_OK | W_OK | X_OK, AT_EACCESS) < 0 && fstat(dir, was) == 0 &&
-	       chmod(link, (was->st_mode & 07777) | S_IRWXU) == 0;
-}
-
-/* @locked: receives an O_PATH descriptor, if permissions were given back, and @was what they were. */
-static int enter(const struct visit *v, int dir, const char *name, int *locked, struct stat *was)
-{
-	CLEANUP_CLOSE int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (!v->sweep || (fd < 0 && errno != EACCES) ||
-	    (fd >= 0 && fstat(fd, was) == 0 && (was->st_mode & S_IRWXU) == S_IRWXU))
-		return take_fd(&fd);
-	cleanup_close(&fd);
-	fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	if (give_back(fd, was))
-		*locked = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	return openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-/*
- * Puts the mode back that the user may want so. A directory that cannot be read stays readable: the next
- * run could not tell what was in it.
- */
-static void put_back(int locked, const struct stat *was)
-{
-	CLEANUP_FREE char *link = xasprintf("/proc/self/fd/%d", locked);
-
-	if (locked >= 0 && (was->st_mode & 0500) == 0500)
-		(void)chmod(link, was->st_mode & 07777);
-}
-
 /* Whether another run's command may have made it. */
 static bool is_young(const struct visit *v, int dir)
 {
@@ -441,7 +404,8 @@ static void visit_subdir(struct visit *v, int dir, const char *name, const char 
 {
 	CLEANUP_CLOSE int locked = -1;
 	struct stat was;
-	CLEANUP_CLOSE int fd = depth < DEPTH_MAX ? enter(v, dir, name, &locked, &was) : -1;
+	CLEANUP_CLOSE int fd =
+		depth < DEPTH_MAX ? takendir_enter(dir, name, v->sweep, &locked, &was) : -1;
 
 	if (fd < 0 && depth < DEPTH_MAX && errno == ENOENT)
 		return; /* gone */
@@ -450,7 +414,7 @@ static void visit_subdir(struct visit *v, int dir, const char *name, const char 
 		return;
 	}
 	look_by_name(v, dir, fd, name, at, above, depth);
-	put_back(locked, &was);
+	takendir_put_back(locked, &was);
 }
 
 static mode_t mode_of(int dir, const struct dirent *e)
@@ -526,62 +490,6 @@ static void visit_top(struct visit *v)
 		  0);
 }
 
-static bool has_file(int dir, const char *name)
-{
-	struct stat st;
-
-	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode);
-}
-
-/* "ref: refs/..." or the number of a commit, or what cannot be read; a link counts as well. */
-static bool is_head(int dir)
-{
-	CLEANUP_CLOSE int fd = fd_open_regular(dir, "HEAD", O_NOFOLLOW, &(struct error){ 0 });
-	char text[40];
-	ssize_t n;
-
-	if (fd < 0)
-		return has_file(dir, "HEAD");
-	n = fd_read_full(fd, text, sizeof(text));
-	if (n < 0 || (n >= 4 && memcmp(text, "ref:", 4) == 0))
-		return true;
-	for (ssize_t i = 0; i < n; i++)
-		if (!isxdigit((unsigned char)text[i]))
-			return false;
-	return n == (ssize_t)sizeof(text);
-}
-
-/* What git wants of a bare repository, besides the configuration that it may do without. */
-static bool is_bare(int dir)
-{
-	return is_head(dir) &&
-	       (has_file(dir, "commondir") || (has(dir, "objects") && has(dir, "refs")));
-}
-
-static void note_tree(struct leftover *l)
-{
-	l->bare = is_bare(l->dir);
-	l->head = is_head(l->dir);
-	l->commondir = has_file(l->dir, "commondir");
-}
-
-static void sweep_tree_of(struct visit *v, const char *name)
-{
-	say(v, name, "it makes a repository of the directory, whose configuration git obeys", "",
-	    gitvisit_remove(v->l->dir, name));
-}
-
-/* Either of the two: what is missing could come with the next run, or be the user's. */
-static void sweep_tree(struct visit *v)
-{
-	const struct leftover *l = v->l;
-
-	if (!l->commondir && has_file(l->dir, "commondir"))
-		sweep_tree_of(v, "commondir");
-	if ((!l->head && is_head(l->dir)) || (!l->bare && is_bare(l->dir)))
-		sweep_tree_of(v, "HEAD");
-}
-
 /* When another run has begun: when it made the placeholder that says so (protect.c). */
 static struct timespec find_since(int dir)
 {
@@ -617,7 +525,7 @@ struct leftover *leftover_note(int dir, enum leftover_kind kind, leftover_tell *
 	if (kind == LEFTOVER_SHARED)
 		l->state.since = find_since(dir);
 	if (kind == LEFTOVER_TREE)
-		note_tree(l);
+		baretree_note(&l->tree, l->dir);
 	else
 		visit_top(&v);
 	if (v.entries > ENTRIES_MAX)
@@ -642,11 +550,11 @@ void leftover_sweep(struct leftover *l, leftover_tell *tell, void *arg)
 	bool given;
 
 	v.state = (struct gitvisit){ GITVISIT_SWEEP, &v.read, &away, say, &v };
-	given = give_back(l->dir, &was);
+	given = takendir_give_back(l->dir, &was);
 	if (l->kind != LEFTOVER_TREE)
 		visit_top(&v);
 	else
-		sweep_tree(&v);
+		baretree_sweep(&l->tree, l->dir, &v.state);
 	if (given)
 		(void)fchmod(l->dir, was.st_mode & 07777);
 	say_rest(&v);
