@@ -464,7 +464,7 @@ static void reload_policy(void *arg)
 	bool retry = reload_is_retry(g->reload);
 	int rc = gate_read_again(g, retry, &err);
 
-	reload_tell(g->reload, rc, &err, &g->broken);
+	reload_tell(g->reload, rc, &err, "", &g->broken);
 }
 
 void gate_guard(struct gate *g, const char *const *roots, size_t n)

@@ -59,6 +59,19 @@ const char *option_spelling(enum option_id id)
 	return text[id];
 }
 
+const char *options_command_text(const struct run_options *o, char *out, size_t size)
+{
+	size_t n = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < o->ncommand && n + 1 < size; i++) {
+		if (i > 0)
+			out[n++] = ' ';
+		n += strlen(log_escape(out + n, size - n, o->command[i], strlen(o->command[i])));
+	}
+	return out;
+}
+
 bool option_offered(enum option_id id, unsigned command)
 {
 	return option_table[id].ready && (option_table[id].commands & command);

@@ -303,6 +303,14 @@ enum options_result options_parse(struct run_options *o, unsigned command, int a
 /** option_spelling() - how it is typed: "--allow". */
 const char *option_spelling(enum option_id id);
 
+/**
+ * options_command_text() - the command as text for a person: its words with blanks between
+ * @out: printable ASCII, cut to @size bytes
+ *
+ * Return: @out.
+ */
+const char *options_command_text(const struct run_options *o, char *out, size_t size);
+
 /** option_offered() - whether a command takes the option in this version. */
 bool option_offered(enum option_id id, unsigned command);
 

@@ -82,7 +82,8 @@ static bool lasts(int code)
 	}
 }
 
-void reload_tell(struct reload *r, int rc, const struct error *err, struct error *said)
+void reload_tell(struct reload *r, int rc, const struct error *err, const char *also,
+		 struct error *said)
 {
 	if (rc == 0) {
 		*said = (struct error){ 0 };
@@ -91,8 +92,9 @@ void reload_tell(struct reload *r, int rc, const struct error *err, struct error
 	r->partial = true;
 	r->again = !lasts(err->code);
 	if ((!r->retry && rc < 0) || strcmp(err->msg, said->msg) != 0)
-		log_warn("reload: %s; the policy stays as it was%s", err->msg,
-			 rc > 0 ? ", but for what other files refuse now" : "");
+		log_warn("reload: %s; the policy stays as it was%s%s%s", err->msg,
+			 rc > 0 ? ", but for what other files refuse now" : "", *also ? "; " : "",
+			 also);
 	*said = *err;
 }
 

@@ -39,13 +39,15 @@ void reload_soon(struct reload *r);
  * reload_tell() - how the call that is under way has ended; says what is wrong, once
  * @rc: 0: well. 1: in part, a file could not be read. -1: not at all
  * @err: what was wrong
+ * @also: what else follows from that, behind a semicolon; or ""
  * @said: what was wrong the last time, for the caller to keep; at first an empty message
  *
  * What has not ended well and may do so by itself, for want of descriptors or memory, say, stays due
  * and is called for at the next look. The rest is called for when something changes; that a name
  * cannot be followed is no change, but that it can again is one where a file could not be read.
  */
-void reload_tell(struct reload *r, int rc, const struct error *err, struct error *said);
+void reload_tell(struct reload *r, int rc, const struct error *err, const char *also,
+		 struct error *said);
 
 /** reload_is_retry() - whether the call under way comes from reload_tell() alone: nothing has changed. */
 bool reload_is_retry(const struct reload *r);

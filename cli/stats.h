@@ -22,8 +22,9 @@ struct jsonout;
 
 /**
  * struct stats - one session; a value
- * @session: its name, or number in decimal; @command: of a run, "" for a session of serve
- * @pid: of the process that serves it
+ * @session: its name, or number in decimal
+ * @command: of a run; of a session of serve "bridge: " and what the bridge says that it runs, or ""
+ * @pid: of the run's supervisor; of a session of serve who attached it, 0 where serve cannot see that
  * @seconds: since it began
  * @connections: open now
  * @allowed, @refused, @failed: decisions

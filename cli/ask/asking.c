@@ -141,18 +141,6 @@ static char *escaped(const char *text)
 	return xstrdup(log_escape(out, sizeof(out), text, strlen(text)));
 }
 
-/* The command as text, cut. */
-static char *command_text(const struct run_options *o)
-{
-	char text[QUESTION_TEXT_MAX] = "";
-	size_t n = 0;
-
-	for (size_t i = 0; i < o->ncommand && n < sizeof(text); i++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", i ? " " : "",
-				      o->command[i]);
-	return escaped(text);
-}
-
 static void add_path(struct asking *a, char *path)
 {
 	if (path && access(path, F_OK) == 0)
@@ -183,10 +171,11 @@ static void prepare_paths(struct asking *a)
 struct asking *asking_new(const struct run_options *o, const char *cwd, struct error *err)
 {
 	struct asking *a = xcalloc(1, sizeof(*a));
+	char command[QUESTION_TEXT_MAX];
 
 	a->options = o;
 	a->cwd = xstrdup(cwd);
-	a->command = command_text(o);
+	a->command = xstrdup(options_command_text(o, command, sizeof(command)));
 	a->project = escaped(cwd);
 	a->grants = grants_new(memory_now);
 	if (choose(a, err) < 0 || memory_load(a->grants, cwd, err) < 0) {

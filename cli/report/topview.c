@@ -138,11 +138,21 @@ static void put_columns(const struct topview *v, FILE *out, const char *colour,
 	put_line(v, out, colour, "%s", line);
 }
 
+/* Of a session of serve that does not say what it runs. */
+static const char *attached_by(const struct stats *s, char out[64])
+{
+	if (s->pid == 0)
+		return "(a session of serve)";
+	(void)snprintf(out, 64, "(a session of serve, attached by process %llu)",
+		       (unsigned long long)s->pid);
+	return out;
+}
+
 /* Return: how many lines. */
 static unsigned put_row(const struct topview *v, const struct topview_row *r, FILE *out)
 {
 	const struct stats *s = &r->now;
-	char old[16], up[16], down[16], allowed[16], refused[16], failed[16], conns[16];
+	char old[16], up[16], down[16], allowed[16], refused[16], failed[16], conns[16], who[64];
 
 	const char *const text[] = {
 		[COLUMN_SESSION] = s->session,
@@ -153,7 +163,7 @@ static unsigned put_row(const struct topview *v, const struct topview_row *r, FI
 		[COLUMN_FAILED] = short_number(s->failed, failed),
 		[COLUMN_OUT] = short_number(v->rates ? r->up : s->bytes_up, up),
 		[COLUMN_IN] = short_number(v->rates ? r->down : s->bytes_down, down),
-		[COLUMN_COMMAND] = *s->command ? s->command : "(a session of serve)",
+		[COLUMN_COMMAND] = *s->command ? s->command : attached_by(s, who),
 	};
 	unsigned lines = 1;
 

@@ -88,6 +88,7 @@ enum state { LINE, LISTENERS, ATTACHED, LEAVING };
  * @rx: while the listeners come
  * @gate: the session, once its listeners are due
  * @number: of the session
+ * @pid: of who attached it, or 0
  */
 struct client {
 	TAILQ_ENTRY(client) entry;
@@ -105,6 +106,7 @@ struct client {
 	struct gate *gate;
 	struct whose *whose; /* of its sandbox, or NULL */
 	unsigned number;
+	pid_t pid;
 };
 
 TAILQ_HEAD(client_list, client);
@@ -265,14 +267,20 @@ static bool answer_stats(const struct client *c)
 	return answer(c, line);
 }
 
+/* What it runs is what it says of itself, so that it is not to be taken for a run of ours. */
 static void put_session(const struct client *c, FILE *out)
 {
-	char line[STATS_LINE_MAX];
+	char line[STATS_LINE_MAX], shown[STATS_COMMAND_MAX - 16];
+	const char *command = c->request.command;
 	struct stats s;
 	struct jsonout j;
 
 	gate_stats(c->gate, &s);
+	s.pid = (uint64_t)c->pid;
 	(void)snprintf(s.session, sizeof(s.session), "%u", c->number);
+	if (command)
+		(void)snprintf(s.command, sizeof(s.command), "bridge: %s",
+			       log_escape_once(shown, sizeof(shown), command, strlen(command)));
 	jsonout_begin(&j, line, sizeof(line));
 	stats_put(&j, &s);
 	(void)fwrite(line, 1, jsonout_end(&j), out);
@@ -346,8 +354,10 @@ static void look_inside(struct client *c)
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
-	if (!c->a->cfg.whose || getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
-	    peer.pid <= 0)
+	if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.pid <= 0)
+		return;
+	c->pid = peer.pid;
+	if (!c->a->cfg.whose)
 		return;
 	c->whose = whose_join(c->a->cfg.whose, peer.pid);
 	gate_set_whose(c->gate, c->whose);
@@ -376,7 +386,7 @@ static int open_session(struct client *c, struct attach_reply *r, struct error *
 		return error_set(err, 0, "the server is about to end");
 	if (a->broken.msg[0]) {
 		*err = a->broken;
-		return -1;
+		return error_wrap(err, "none can attach until its settings are mended");
 	}
 	if (build_options(c, err) < 0)
 		return -1;
@@ -660,7 +670,9 @@ static void due_cb(evutil_socket_t fd, short what, void *arg)
 	a->reloaded_ms = now_ms();
 	a->took_ms = a->reloaded_ms - began;
 	if (a->files)
-		reload_tell(a->files, rc, &err, &a->said);
+		reload_tell(a->files, rc, &err,
+			    a->broken.msg[0] ? "no sandbox can attach until that is mended" : "",
+			    &a->said);
 	for (c = TAILQ_FIRST(&a->clients); c; c = next) {
 		next = TAILQ_NEXT(c, entry);
 		if (!c->waiting)

@@ -50,6 +50,8 @@ void attach_request_clear(struct attach_request *r)
 	list_clear(&r->only);
 	list_clear(&r->deny);
 	list_clear(&r->forward);
+	free(r->command);
+	r->command = NULL;
 }
 
 /* The object as a line. The reference to it goes. */
@@ -90,6 +92,8 @@ char *attach_request_format(const struct attach_request *r)
 		put_list(o, "only", &r->only);
 		put_list(o, "deny", &r->deny);
 		put_list(o, "forward", &r->forward);
+		if (r->command)
+			(void)json_object_set_new(o, "command", json_string(r->command));
 	}
 	return to_line(o);
 }
@@ -145,6 +149,10 @@ static int get_member(const char *key, const json_t *v, struct attach_request *r
 		return get_list(v, key, &r->forward, err);
 	if (strcmp(key, "capture") == 0 && json_is_boolean(v)) {
 		r->capture = json_is_true(v);
+		return 0;
+	}
+	if (strcmp(key, "command") == 0 && json_is_string(v)) {
+		r->command = xstrdup(json_string_value(v));
 		return 0;
 	}
 	if (strcmp(key, "version") == 0 && json_integer_value(v) == VERSION)

@@ -41,11 +41,13 @@ struct attach_list {
  * @deny: refused besides
  * @forward: LPORT=HOST:PORT
  * @capture: whether the namespace can capture connections
+ * @command: what runs there, for a person to read; owned, NULL for nothing. Nobody has looked
  */
 struct attach_request {
 	enum attach_op op;
 	struct attach_list only, deny, forward;
 	bool capture;
+	char *command;
 };
 
 /**
@@ -70,7 +72,7 @@ struct attach_reply {
 /** attach_list_add() - append a copy. */
 void attach_list_add(struct attach_list *l, const char *text);
 
-/** attach_request_clear() - release the lists. */
+/** attach_request_clear() - release what it owns. */
 void attach_request_clear(struct attach_request *r);
 
 /** attach_request_format() - as a line, to be freed by the caller. */

@@ -37,6 +37,7 @@
 #include "base/shellword.h"
 #include "base/xalloc.h"
 #include "cli/serve/attach_message.h"
+#include "cli/stats.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/privsock.h"
@@ -239,12 +240,14 @@ static int request_session(struct join *j, struct error *err)
 	const struct run_options *o = &j->options;
 	struct attach_request r = { .op = ATTACH_OP_ATTACH, .capture = j->capture };
 	CLEANUP_FREE char *line = NULL;
+	char command[STATS_COMMAND_MAX];
 
 	for (size_t i = 0; i < o->rules.n; i++)
 		attach_list_add(o->rules.v[i].id == OPT_ONLY ? &r.only : &r.deny,
 				o->rules.v[i].value);
 	for (size_t i = 0; i < o->nforwards; i++)
 		attach_list_add(&r.forward, o->forwards[i].text);
+	r.command = xstrdup(options_command_text(o, command, sizeof(command)));
 	line = attach_request_format(&r);
 	attach_request_clear(&r);
 	if (fd_write_all(j->session, line, strlen(line)) < 0)

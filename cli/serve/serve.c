@@ -5,7 +5,9 @@
  * know nothing of us; control.sock takes sessions (attach.c), each with a gate of its own. Both are
  * opened, by us or by a service manager, before the process confines itself. SIGHUP, a change of a
  * settings file and `reload` read every policy again. SIGTERM drains: the sockets close, what is
- * connected goes on for DRAIN_S at most, a second signal ends it at once.
+ * connected goes on for DRAIN_S at most, a second signal ends it at once. So does the end of the usher,
+ * without which no sandbox can attach: the status says that it was a failure, and a service manager starts
+ * another serve.
  */
 #include <errno.h>
 #include <event2/event.h>
@@ -58,8 +60,8 @@ struct serve {
 	struct systemd_socket passed[SYSTEMD_SOCKETS_MAX];
 	size_t npassed;
 	int notify;
-	struct event term, intr, hup, drain, names;
-	bool draining, watching;
+	struct event term, intr, hup, drain, names, usher_gone;
+	bool draining, watching, failed;
 	unsigned drained_ms;
 };
 
@@ -71,6 +73,7 @@ static void serve_clear(struct serve *s)
 		(void)event_del(&s->hup);
 		(void)event_del(&s->drain);
 		(void)event_del(&s->names);
+		(void)event_del(&s->usher_gone);
 	}
 	reload_free(s->reload);
 	attach_free(s->attach);
@@ -119,22 +122,37 @@ static void drain_cb(evutil_socket_t fd, short what, void *arg)
 		(void)event_add(&s->drain, &step);
 }
 
-static void term_cb(evutil_socket_t sig, short what, void *arg)
+static void drain(struct serve *s)
 {
-	struct serve *s = arg;
-
-	(void)sig, (void)what;
-	if (s->draining) {
-		(void)event_base_loopbreak(s->outside.base);
-		return;
-	}
 	s->draining = true;
+	(void)event_del(&s->usher_gone);
 	systemd_notify(s->notify, "STOPPING=1");
 	(void)event_del(&s->names);
 	attach_drain(s->attach);
 	privsock_close(&s->proxy);
 	privsock_close(&s->control);
 	drain_cb(-1, 0, s);
+}
+
+static void term_cb(evutil_socket_t sig, short what, void *arg)
+{
+	struct serve *s = arg;
+
+	(void)sig, (void)what;
+	if (s->draining)
+		(void)event_base_loopbreak(s->outside.base);
+	else
+		drain(s);
+}
+
+static void usher_gone_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct serve *s = arg;
+
+	(void)fd, (void)what;
+	log_error(USHER_GONE "; what is connected has %d s", DRAIN_S);
+	s->failed = true;
+	drain(s);
 }
 
 /*
@@ -168,9 +186,10 @@ static int watch_signals(struct serve *s, struct error *err)
 	(void)evsignal_assign(&s->hup, base, SIGHUP, hup_cb, s);
 	(void)event_assign(&s->drain, base, -1, 0, drain_cb, s);
 	(void)event_assign(&s->names, base, -1, EV_PERSIST, names_cb, s);
+	(void)event_assign(&s->usher_gone, base, usher_fd(s->usher), EV_READ, usher_gone_cb, s);
 	s->watching = true;
 	if (event_add(&s->term, NULL) < 0 || event_add(&s->intr, NULL) < 0 ||
-	    event_add(&s->hup, NULL) < 0)
+	    event_add(&s->hup, NULL) < 0 || event_add(&s->usher_gone, NULL) < 0)
 		return error_set(err, errno, "cannot watch for signals");
 	return 0;
 }
@@ -292,6 +311,8 @@ static int serve(struct serve *s)
 		if (event_base_dispatch(s->outside.base) < 0)
 			rc = error_set(&err, 0, "the event loop failed");
 		refusals_summary(gate_refusals(s->gate), stderr);
+		if (rc == 0 && s->failed)
+			rc = error_set(&err, 0, "ended: " USHER_GONE);
 	}
 	if (rc == 0)
 		return 0;

@@ -156,6 +156,11 @@ void usher_free(struct usher *u)
 	free(u);
 }
 
+int usher_fd(const struct usher *u)
+{
+	return u->sock;
+}
+
 int usher_receive(struct usher *u, int client, struct error *err)
 {
 	CLEANUP_CLOSE int server = -1;
@@ -169,6 +174,8 @@ int usher_receive(struct usher *u, int client, struct error *err)
 	fds[1] = pair[1];
 	rc = fd_send(u->sock, "c", 1, fds, ARRAY_SIZE(fds));
 	(void)close(pair[1]);
+	if (rc < 0 && (errno == EPIPE || errno == ECONNRESET))
+		return error_set(err, errno, USHER_GONE);
 	if (rc < 0 || fd_set_nonblock(server) < 0)
 		return error_set(err, errno, "cannot have the listeners received");
 	return take_fd(&server);

@@ -11,6 +11,11 @@
 
 #include "base/error.h"
 
+/* What it means that it has ended: no new one can be forked after lockdown_enter(). */
+#define USHER_GONE                                                                          \
+	"the process that receives the listeners of sandboxes has ended, so that none can " \
+	"attach; start serve again"
+
 struct usher;
 
 /**
@@ -23,6 +28,9 @@ struct usher *usher_start(struct error *err);
 
 /** usher_free() - it ends, and those that receive with it, unless they wait; NULL is allowed. */
 void usher_free(struct usher *u);
+
+/** usher_fd() - what becomes readable when the usher has ended, by whose hand ever: it never says a word. */
+int usher_fd(const struct usher *u);
 
 /**
  * usher_receive() - have what a client sends come by way of a process

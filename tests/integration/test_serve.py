@@ -1054,6 +1054,23 @@ print(n)
             self.assertEqual([fetch("http://good.example/"), fetch(evil)], ["200", "403"])
             self.assertIsNone(server.poll())
 
+    def test_a_broken_policy_lets_nobody_attach_and_says_so(self):
+        path = self.policy("good.example")
+        good = "http://good.example/"
+        with self.serve(["-p", path, "-q"]), self.live() as fetch:
+            self.assertEqual(self.curl(good).stdout, HELLO)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write("{broken")
+            self.assertFalse(self.ask('{"op":"reload"}')[0]["ok"])
+            done = self.curl(good)
+            self.assertEqual((done.returncode, done.stdout), (125, ""))
+            self.assertIn("none can attach until its settings are mended: ", done.stderr)
+            self.assertEqual(fetch(good), "200")  # the policy stays
+            self.policy("good.example")
+            self.assertEqual(self.curl(good).stdout, HELLO)  # seen by itself
+        self.assertIn("the policy stays as it was", self.serve_err)
+        self.assertIn("; no sandbox can attach until that is mended\n", self.serve_err)
+
     def test_reload_keeps_a_sessions_bounds(self):
         path = self.policy("good.example")
         with self.serve(["-p", path, "-q"]):
@@ -1077,6 +1094,28 @@ print(n)
             out = proc.communicate(b"\n", timeout=30)[0].decode().split()
             self.assertEqual(out, [str(BIG), "ConnectionRefusedError"])
             self.assertEqual(server.wait(15), 0)
+
+    def test_a_killed_usher_ends_it(self):
+        """Nothing can attach any more: that is told, and is a failure. What is connected has its time."""
+        with self.serve(ALLOW) as server:
+            proc = self.w.popen(self.bridge_argv(["/usr/bin/python3", "-c", TUNNEL]),
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            wait_for(lambda: self.stats()["connections"] == 1)
+            wait_for(lambda: len(children(server.pid)) == 1)
+            self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
+            usher, = children(server.pid)
+            os.kill(usher, signal.SIGKILL)
+            wait_for(lambda: not os.path.exists(self.path()))
+            self.assertEqual(self.bridge(["echo", "ran"]).returncode, 125)
+            out = proc.communicate(b"\n", timeout=30)[0].decode().split()
+            self.assertEqual(out, [str(BIG), "ConnectionRefusedError"])
+            self.assertEqual(server.wait(15), 125)
+        for line in ("sbx-net: error: the process that receives the listeners of sandboxes has ended, so "
+                     "that none can attach; start serve again; what is connected has 10 s\n",
+                     "sbx-net: ended: the process that receives the listeners of sandboxes has ended"):
+            self.assertEqual(self.serve_err.count(line), 1, self.serve_err)
+        with self.serve(ALLOW, d=self.dir):  # the remedy
+            self.assertEqual(self.curl("http://good.example/").stdout, HELLO)
 
     def test_idle_server_ends_at_once(self):
         for sig in (signal.SIGTERM, signal.SIGINT):

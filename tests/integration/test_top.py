@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from serving import UNSHARE, ServeCase, wait_for  # noqa: E402
+from serving import RAW, UNSHARE, ServeCase, wait_for  # noqa: E402
 from terminal import Terminal  # noqa: E402
 from world import main, need, setup_world  # noqa: E402
 
@@ -103,8 +103,36 @@ class Top(ServeCase):
             got = json.loads(self.top(*args).stdout)
             self.assertEqual((got["session"], got["refused"], got["last_refused"]),
                              ("1", 1, "nope.example:80 (not-listed)"))
+            self.assertEqual(got["pid"], self.attached(bridge.pid))
+            self.assertTrue(got["command"].startswith("bridge: sh -c curl -sS -o /dev/null http://nope"))
+            self.assertRegex(self.top("--once", "--socket", self.path("control.sock")).stdout,
+                             r"(?m)^1 .*\n? +bridge: sh -c curl")
             bridge.communicate("\n", timeout=20)
             wait_for(lambda: self.top(*args).stdout == "")
+
+    def attached(self, pid):
+        """The bridge that a tool runs, which may have become it."""
+        with open("/proc/%d/cmdline" % pid, "rb") as f:
+            if b"bridge" in f.read().split(b"\0"):
+                return pid
+        with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
+            return self.attached(int(f.read().split()[0]))
+
+    def test_a_client_that_says_nothing_of_itself(self):
+        """Who attached is what the kernel says; what it says of itself moves no cursor."""
+        for more, shown in (("", "(a session of serve, attached by process %d)"),
+                            (", command='a\\x1b[2Jb\\xe9'", "bridge: a\\x1b[2Jb\\xc3\\xa9")):
+            with self.serve(["-a", "good.example", "-q"]), self.subTest(more):
+                raw = self.w.popen([*UNSHARE, "/usr/bin/python3", "-c", RAW, self.path("control.sock"),
+                                    "s = attach((0, V4, 3128, 0), capture=False%s); "
+                                    "sys.stdin.readline()" % more],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                self.addCleanup(self.end, raw)
+                self.assertEqual(raw.stdout.readline(), "True \n")
+                out = self.top("--once", "--socket", self.path("control.sock")).stdout
+                self.assertIn(shown % raw.pid if "%d" in shown else shown, out)
+                self.assertNotIn("\x1b", out)
+                raw.communicate("\n", timeout=20)
 
     def test_screen(self):
         proc = self.busy()

@@ -23,6 +23,7 @@ static void test_request_there_and_back(void **state)
 	attach_list_add(&in.only, "*.example.com:443");
 	attach_list_add(&in.only, "b\303\274cher.example");
 	attach_list_add(&in.forward, "5432=db.example.com:5432");
+	in.command = strdup("make deps");
 	line = attach_request_format(&in);
 	assert_int_equal(line[strlen(line) - 1], '\n');
 	assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
@@ -35,6 +36,7 @@ static void test_request_there_and_back(void **state)
 	assert_null(out.only.v[2]);
 	assert_int_equal(out.deny.n, 0);
 	assert_string_equal(out.forward.v[0], "5432=db.example.com:5432");
+	assert_string_equal(out.command, "make deps");
 	attach_request_clear(&in);
 	attach_request_clear(&out);
 }
@@ -54,6 +56,7 @@ static void test_request_refuses(void **state)
 					   "{\"op\":\"attach\",\"allow\":[\"*\"]}",
 					   "{\"op\":\"attach\",\"version\":2}",
 					   "{\"op\":\"attach\",\"capture\":1}",
+					   "{\"op\":\"attach\",\"command\":1}",
 					   "{\"op\":\"attach\",\"only\":\"x\"}",
 					   "{\"op\":\"attach\",\"only\":[1]}",
 					   "{\"op\":\"attach\",\"only\":[\"\"]}",

@@ -175,7 +175,7 @@ static void again_cb(void *arg)
 	if (reload_is_retry(f->reload))
 		f->retries++;
 	if (++f->calls < 4)
-		reload_tell(f->reload, -1, &err, &f->said);
+		reload_tell(f->reload, -1, &err, "", &f->said);
 	else
 		(void)event_base_loopbreak(f->base);
 }
@@ -222,7 +222,7 @@ static void fail_cb(void *arg)
 	struct fixture *f = arg;
 
 	f->calls++;
-	reload_tell(f->reload, f->calls < 3 ? 1 : 0, &err, &f->said);
+	reload_tell(f->reload, f->calls < 3 ? 1 : 0, &err, "", &f->said);
 	(void)event_base_loopbreak(f->base);
 }
 
