@@ -59,6 +59,7 @@ struct gate {
 	struct prove prove; /* of the run's sandbox, before its command starts */
 	struct reload *reload;
 	struct error broken; /* of the last reload that failed */
+	bool told;	     /* that there is no terminal to ask at */
 	char **files;
 	size_t nfiles, nwatched; /* those that a reload reads come first */
 	struct filemark *marks;
@@ -116,11 +117,12 @@ static int load(const struct gate *g, struct rules *out, struct error *err)
 
 static bool hint_cb(void *arg, const struct target *t, const struct decision *d, char *out)
 {
-	const struct gate *g = arg;
+	struct gate *g = arg;
 	const struct hint_context c = {
 		.options = g->options,
 		.layers = g->rules.layers,
-		.redirected = g->asking && asking_is_redirected(g->asking),
+		.nobody = g->asking ? asking_nobody(g->asking) : NOBODY_SAID,
+		.told = &g->told,
 	};
 
 	return hint_of(&c, t, d, out);

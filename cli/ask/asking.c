@@ -60,7 +60,7 @@ struct asking {
 	struct grants *grants;
 	struct suffixes *suffixes; /* for wider answers; NULL: none */
 	enum ask_who who;	   /* ASK_NEVER: nobody */
-	bool redirected;
+	enum asking_nobody nobody;
 	char *paths[PATHS_MAX];
 	size_t npaths;
 	char *file;
@@ -108,6 +108,15 @@ static bool command_may_draw(void)
 	       is_passed_on(STDERR_FILENO);
 }
 
+static enum asking_nobody why_nobody(void)
+{
+	if (!prompt_tty_exists())
+		return NOBODY_NO_TERMINAL;
+	if (!prompt_tty_possible())
+		return NOBODY_BACKGROUND;
+	return command_may_draw() ? NOBODY_REDIRECTED : NOBODY_SAID;
+}
+
 /* Whether whom the options name exists. */
 static int choose(struct asking *a, struct error *err)
 {
@@ -115,11 +124,10 @@ static int choose(struct asking *a, struct error *err)
 	CLEANUP_FREE char *program = NULL;
 
 	a->who = o->ask;
-	if (o->ask == ASK_AUTO)
-		a->who = prompt_tty_possible() ? ASK_TTY : ASK_NEVER;
-	a->redirected = o->ask == ASK_AUTO && a->who == ASK_TTY && command_may_draw();
-	if (a->redirected)
-		a->who = ASK_NEVER;
+	if (o->ask == ASK_AUTO) {
+		a->nobody = why_nobody();
+		a->who = a->nobody == NOBODY_SAID ? ASK_TTY : ASK_NEVER;
+	}
 	if (o->strict)
 		a->who = ASK_NEVER;
 	for (size_t i = 0; i < o->rules.n; i++)
@@ -188,9 +196,9 @@ struct asking *asking_new(const struct run_options *o, const char *cwd, struct e
 	return a;
 }
 
-bool asking_is_redirected(const struct asking *a)
+enum asking_nobody asking_nobody(const struct asking *a)
 {
-	return a->redirected;
+	return a->nobody;
 }
 
 void asking_free(struct asking *a)

@@ -54,8 +54,16 @@ struct asking *asking_new(const struct run_options *o, const char *cwd, struct e
 /** asking_free() - withdraws every question; NULL is allowed. */
 void asking_free(struct asking *a);
 
-/** asking_is_redirected() - nobody is asked only since the command could write over the question. */
-bool asking_is_redirected(const struct asking *a);
+/** enum asking_nobody - why nobody is asked, where nobody has said that it should be so */
+enum asking_nobody {
+	NOBODY_SAID,	   /* somebody is asked, or the options or settings say that nobody is */
+	NOBODY_REDIRECTED, /* the command could write over the question */
+	NOBODY_BACKGROUND, /* somebody else has the terminal */
+	NOBODY_NO_TERMINAL,
+};
+
+/** asking_nobody() - as it was when the run began, which it goes by. */
+enum asking_nobody asking_nobody(const struct asking *a);
 
 /** asking_apply() - let a policy that was just read hear remembered answers, and ask. */
 void asking_apply(struct asking *a, struct policy *p, const struct layers *l);

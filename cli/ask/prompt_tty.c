@@ -80,6 +80,13 @@ static bool in_foreground(int fd)
 	return tcgetpgrp(fd) == getpgrp();
 }
 
+bool prompt_tty_exists(void)
+{
+	CLEANUP_CLOSE int fd = open_tty();
+
+	return fd >= 0;
+}
+
 bool prompt_tty_possible(void)
 {
 	CLEANUP_CLOSE int fd = open_tty();

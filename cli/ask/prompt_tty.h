@@ -8,6 +8,9 @@
 
 #include "cli/ask/asker.h"
 
+/** prompt_tty_exists() - whether we have a controlling terminal, be it that of others just now. */
+bool prompt_tty_exists(void);
+
 /** prompt_tty_possible() - whether we have a controlling terminal and are in its foreground. */
 bool prompt_tty_possible(void);
 

@@ -83,6 +83,25 @@ static bool is_remembered(const struct decision *d, char out[REFUSAL_HINT_MAX])
 	return true;
 }
 
+/* Whoever has answered questions before may wonder. */
+static bool is_nobody_asked(const struct hint_context *c, char out[REFUSAL_HINT_MAX])
+{
+	static const char *const why[] = {
+		[NOBODY_REDIRECTED] = "input or output is redirected; --ask tty asks",
+		[NOBODY_BACKGROUND] = "the run was started in the background; start it in the "
+				      "foreground, or with --ask control, and answer by 'sbx-net "
+				      "approvals'",
+		[NOBODY_NO_TERMINAL] = "there is no terminal; with --ask control 'sbx-net "
+				       "approvals' answers",
+	};
+
+	if (c->nobody == NOBODY_SAID || (c->nobody == NOBODY_NO_TERMINAL && *c->told))
+		return false;
+	*c->told |= c->nobody == NOBODY_NO_TERMINAL;
+	(void)snprintf(out, REFUSAL_HINT_MAX, "not asked: %s", why[c->nobody]);
+	return true;
+}
+
 bool hint_of(const struct hint_context *c, const struct target *t, const struct decision *d,
 	     char out[REFUSAL_HINT_MAX])
 {
@@ -93,9 +112,5 @@ bool hint_of(const struct hint_context *c, const struct target *t, const struct 
 		return false;
 	if (is_behind_command(c, t, out) || is_dropped(c, t, out))
 		return true;
-	if (d->code != CODE_NOT_LISTED || !c->redirected)
-		return false;
-	(void)snprintf(out, REFUSAL_HINT_MAX,
-		       "not asked: input or output is redirected; --ask tty asks");
-	return true;
+	return d->code == CODE_NOT_LISTED && is_nobody_asked(c, out);
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "cli/ask/asking.h"
 #include "cli/layers/layers.h"
 #include "cli/options.h"
 #include "policy/policy.h"
@@ -14,12 +15,14 @@
 
 /**
  * struct hint_context - the run
- * @redirected: nobody is asked because the command could write over the question
+ * @nobody: why nobody is asked, unless that was said
+ * @told: it has been told that there is no terminal, which is no news to a script; set by hint_of()
  */
 struct hint_context {
 	const struct run_options *options;
 	const struct layers *layers;
-	bool redirected;
+	enum asking_nobody nobody;
+	bool *told;
 };
 
 /**

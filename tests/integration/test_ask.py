@@ -833,6 +833,33 @@ class Hints(AskCase):
                                  t.plain(), hinted, t.plain())
                 self.assertEqual("nobody answered" in t.plain(), not hinted)
 
+    def test_not_asked_in_the_background(self):
+        run = "%s run --no-config --ask-timeout 1 -- %s" % (self.w.sbx, " ".join(self.curl(URL)))
+        for job, hinted in ((run + " & wait", True), (run, False)):  # the twin is asked
+            t = Terminal(self.w, ["/bin/bash", "-c", "set -m; " + job])
+            self.addCleanup(t.close)
+            t.wait()
+            with self.subTest(job):
+                self.assertIn("refused good.example:80", t.plain())
+                self.assertEqual("(not asked: the run was started in the background; start it in the "
+                                 "foreground, or with --ask control, and answer by 'sbx-net approvals')"
+                                 in t.plain(), hinted, t.plain())
+                self.assertEqual("nobody answered" in t.plain(), not hinted)
+
+    def test_not_asked_without_a_terminal(self):
+        """That is no news to a script: the first refusal that would have been asked about tells."""
+        two = ["sh", "-c", "curl -s -o /dev/null %s; curl -s -o /dev/null http://other.example/; "
+               "curl -s -o /dev/null http://evil.example/" % URL]
+        hint = " (not asked: there is no terminal; with --ask control 'sbx-net approvals' answers)"
+        for options, hinted in (([], "good.example:80"), (["-d", "good.example"], "other.example:80"),
+                                (["--ask", "never"], None), (["--strict"], None),
+                                (["--only", "x.example"], None), (["-a", "*"], None)):
+            done = self.w.sbx_run(["--ask", "auto", *options], two)
+            told = [x for x in done.stderr.splitlines() if x.endswith(hint)]
+            with self.subTest(options):
+                self.assertEqual([x.split()[2] for x in told], [hinted] if hinted else [], done.stderr)
+                self.assertEqual("not asked" in done.stderr, bool(hinted))
+
     def test_options_behind_the_command(self):
         script = "curl -s -o /dev/null %s" % URL
         for tail, hinted in ((["-a", "good.example"], True), (["--allow=*.example:80"], True),
