@@ -1,58 +1,33 @@
 #include "proxy/http_rewrite.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/decimal.h"
 #include "base/xalloc.h"
+#include "proxy/writer.h"
 
 /* What we add ourselves: request line remains, Host, framing, Connection, Upgrade, Expect. */
 #define OWN_LINES_MAX (TARGET_TEXT_MAX + 512)
 
-/* A buffer whose size was computed before the first byte; running over it is our bug, and as the
- * bytes are a stranger's the check stays in every build. */
-struct writer {
-	char *p;
-	size_t n, size;
-};
-
-static void put_bytes(struct writer *w, const void *p, size_t n)
-{
-	if (n > w->size - w->n)
-		abort();
-	if (n)
-		memcpy(w->p + w->n, p, n);
-	w->n += n;
-}
-
-/* Inlined: the length of a literal is then known to the compiler. */
-static inline void put_text(struct writer *w, const char *text)
-{
-	put_bytes(w, text, strlen(text));
-}
-
 static void put_slice(struct writer *w, struct http_slice s)
 {
-	put_bytes(w, s.p, s.n);
+	writer_put(w, s.p, s.n);
 }
 
 static void put_number(struct writer *w, const char *name, uint64_t value)
 {
-	char digits[DECIMAL_MAX];
-
-	put_text(w, name);
-	put_text(w, ": ");
-	put_bytes(w, digits, decimal_format(value, digits));
-	put_text(w, "\r\n");
+	writer_text(w, name);
+	writer_text(w, ": ");
+	writer_number(w, value);
+	writer_text(w, "\r\n");
 }
 
 static void put_field(struct writer *w, const struct http_field *f)
 {
 	put_slice(w, f->name);
-	put_text(w, ": ");
+	writer_text(w, ": ");
 	put_slice(w, f->value);
-	put_text(w, "\r\n");
+	writer_text(w, "\r\n");
 }
 
 static struct writer writer_for(const struct http_fields *fields, size_t own)
@@ -69,11 +44,11 @@ static struct writer writer_for(const struct http_fields *fields, size_t own)
 static void put_path(struct writer *w, const struct http_request *req)
 {
 	if (req->options && !req->path.n) {
-		put_text(w, "*");
+		writer_text(w, "*");
 		return;
 	}
 	if (!req->path.n || req->path.p[0] != '/')
-		put_text(w, "/");
+		writer_text(w, "/");
 	put_slice(w, req->path);
 }
 
@@ -84,20 +59,20 @@ static void put_authority(struct writer *w, const struct target *t)
 
 	if (shown.port == 80)
 		shown.port = 0; /* target_format() then writes the host alone */
-	put_text(w, target_format(&shown, text));
+	writer_text(w, target_format(&shown, text));
 }
 
 static void put_host(struct writer *w, const struct target *t)
 {
-	put_text(w, "Host: ");
+	writer_text(w, "Host: ");
 	put_authority(w, t);
-	put_text(w, "\r\n");
+	writer_text(w, "\r\n");
 }
 
 /* RFC 9112 3.2.4: before the last hop, OPTIONS for a whole server has no path at all */
 static void put_absolute(struct writer *w, const struct http_request *req)
 {
-	put_text(w, "http://");
+	writer_text(w, "http://");
 	put_authority(w, &req->target);
 	if (req->path.n || !req->options)
 		put_path(w, req);
@@ -110,7 +85,7 @@ static void put_body_framing(struct writer *w, enum http_framing framing, uint64
 		put_number(w, "Content-Length", length);
 		break;
 	case HTTP_BODY_CHUNKED:
-		put_text(w, "Transfer-Encoding: chunked\r\n");
+		writer_text(w, "Transfer-Encoding: chunked\r\n");
 		break;
 	case HTTP_BODY_NONE:
 	case HTTP_BODY_UNTIL_CLOSE:
@@ -129,17 +104,17 @@ static struct http_text rewrite(const struct http_request *req, bool keep_alive,
 
 	assert(!req->connect);
 	put_slice(&w, req->method);
-	put_text(&w, " ");
+	writer_text(&w, " ");
 	if (authorization)
 		put_absolute(&w, req);
 	else
 		put_path(&w, req);
-	put_text(&w, " HTTP/1.1\r\n");
+	writer_text(&w, " HTTP/1.1\r\n");
 	put_host(&w, &req->target);
 	if (authorization && *authorization) {
-		put_text(&w, "Proxy-Authorization: ");
-		put_text(&w, authorization);
-		put_text(&w, "\r\n");
+		writer_text(&w, "Proxy-Authorization: ");
+		writer_text(&w, authorization);
+		writer_text(&w, "\r\n");
 	}
 	for (size_t i = 0; i < req->fields.n; i++) {
 		const struct http_field *f = &req->fields.v[i];
@@ -152,12 +127,12 @@ static struct http_text rewrite(const struct http_request *req, bool keep_alive,
 		put_number(&w, "Max-Forwards", (uint64_t)req->max_forwards - 1);
 	put_body_framing(&w, req->framing, req->length);
 	if (req->expect_continue)
-		put_text(&w, "Expect: 100-continue\r\n");
+		writer_text(&w, "Expect: 100-continue\r\n");
 	if (req->websocket)
-		put_text(&w, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
+		writer_text(&w, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
 	else if (!keep_alive)
-		put_text(&w, "Connection: close\r\n");
-	put_text(&w, "\r\n");
+		writer_text(&w, "Connection: close\r\n");
+	writer_text(&w, "\r\n");
 	return (struct http_text){ w.p, w.n };
 }
 
@@ -193,16 +168,16 @@ static void put_delivery(struct writer *w, const struct http_response *resp,
 	if (resp->interim)
 		return;
 	if (resp->upgraded) {
-		put_text(w, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
+		writer_text(w, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
 		return;
 	}
 	if (informs) /* HEAD and 304: the length that GET would have had */
 		put_number(w, "Content-Length", resp->content_length);
 	put_body_framing(w, d->framing, resp->length);
 	if (!d->keep_alive)
-		put_text(w, "Connection: close\r\n");
+		writer_text(w, "Connection: close\r\n");
 	else if (asked->minor == 0)
-		put_text(w, "Connection: keep-alive\r\n");
+		writer_text(w, "Connection: keep-alive\r\n");
 }
 
 /* Three digits: http_response_parse() takes nothing else. */
@@ -211,7 +186,7 @@ static void put_status(struct writer *w, unsigned status)
 	const char text[] = { (char)('0' + status / 100 % 10), (char)('0' + status / 10 % 10),
 			      (char)('0' + status % 10), ' ' };
 
-	put_bytes(w, text, sizeof(text));
+	writer_put(w, text, sizeof(text));
 }
 
 struct http_text http_rewrite_response(const struct http_response *resp,
@@ -220,15 +195,15 @@ struct http_text http_rewrite_response(const struct http_response *resp,
 	struct writer w = writer_for(&resp->fields, resp->reason.n);
 	struct http_delivery d = deliver(resp, asked);
 
-	put_text(&w, "HTTP/1.1 ");
+	writer_text(&w, "HTTP/1.1 ");
 	put_status(&w, resp->status);
 	put_slice(&w, resp->reason);
-	put_text(&w, "\r\n");
+	writer_text(&w, "\r\n");
 	for (size_t i = 0; i < resp->fields.n; i++)
 		if (!resp->fields.v[i].hop)
 			put_field(&w, &resp->fields.v[i]);
 	put_delivery(&w, resp, asked, &d);
-	put_text(&w, "\r\n");
+	writer_text(&w, "\r\n");
 	*out = d;
 	return (struct http_text){ w.p, w.n };
 }
