@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -32,6 +33,16 @@
  * NO_STRINGS. The line may be of double width (DECDWL); ED makes those below single.
  */
 #define COLOURS "\033]R\033\\\033]104\033\\\033]105\033\\\033]110\033\\\033]111\033\\\r\033#5"
+
+/*
+ * The same for the terminal around GNU screen, or around tmux with allow-passthrough: both hand on what a
+ * command puts into a DCS, and know nothing of it.
+ */
+#define AROUND(esc)                                                                        \
+	esc "[?2026l" esc "[8h" esc "[0 k" esc "[?2501l" esc "]104\007" esc "]105\007" esc \
+	    "]110\007" esc "]111\007"
+#define AROUND_SCREEN "\033P" AROUND("\033") "\033\\"
+#define AROUND_TMUX   "\033Ptmux;" AROUND("\033\033") "\033\\"
 
 /*
  * Keys as a terminal sends them, whatever the command wants to hear of them (kitty's protocol: event
@@ -67,6 +78,17 @@ void cardview_put(struct cardview *v, const char *text)
 		text += w;
 		n -= (size_t)w;
 	}
+}
+
+static const char *around(void)
+{
+	const char *term = getenv("TERM");
+
+	if (getenv("TMUX") || (term && strncmp(term, "tmux", 4) == 0))
+		return AROUND_TMUX;
+	if (getenv("STY") || (term && strncmp(term, "screen", 6) == 0))
+		return AROUND_SCREEN;
+	return "";
 }
 
 void cardview_erase(struct cardview *v)
@@ -132,8 +154,10 @@ void cardview_draw(struct cardview *v, const struct question *q, const struct ca
 	cardview_erase(v);
 	if (first || v->shared)
 		cardview_put(v, ttylead(v->out));
-	if (style.cursor && (first || v->shared))
+	if (style.cursor && (first || v->shared)) {
 		cardview_put(v, SHOWN RESET);
+		cardview_put(v, around());
+	}
 	if (style.cursor && !v->keys_plain)
 		cardview_put(v, PLAIN_KEYS);
 	v->keys_plain = style.cursor && !v->lost;

@@ -4,6 +4,7 @@ import contextlib
 import glob
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -264,6 +265,25 @@ class AtTheTerminal(AskCase):
                 self.assertIn("good.example:80   by HTTP", "\n".join(self.card(t)))
                 # where the palette stays as it is, the host has colours of its own
                 self.assertRegex(t.text, r"38;2;[0-9;]*48;2;[0-9;]*mgood\.example:80")
+                t.send("do")
+                self.assertEqual(t.wait(), 22)
+
+    def test_the_card_is_in_sight_around_a_multiplexer(self):
+        """GNU screen, and tmux if told to, hand on what stands in a DCS: the palette is the outer terminal's."""
+        # and the rest of the kind is for the multiplexer alone
+        handed_on = re.compile(r"\x1bP(?:tmux;)?((?:[^\x1b]|\x1b[^\\])*)\x1b\\|"
+                               r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[\?2026l")
+        for begin, esc, env in (("\\033P", "\\033", {"STY": "1.x"}),
+                                ("\\033Ptmux;", "\\033\\033", {"TMUX": "/x,1,0"})):
+            with self.subTest(env):
+                told = begin + "".join(esc + x for x in ("]10;#fff\\007", "]11;#fff\\007", "[?2026h"))
+                t = self.terminal(["--ask", "tty"],
+                                  ["sh", "-c", "printf '%s\\033\\134'; " % told +
+                                   " ".join(self.curl("-f", URL))], env=env)
+                self.card(t)
+                outer = handed_on.sub(lambda m: (m.group(1) or "").replace("\x1b\x1b", "\x1b"),
+                                      t.text)
+                self.assertIn("good.example:80   by HTTP", "\n".join(Screen(outer).lines()))
                 t.send("do")
                 self.assertEqual(t.wait(), 22)
 

@@ -43,7 +43,7 @@ with open(sys.argv[1] + ".new", "w") as f:
 os.rename(sys.argv[1] + ".new", sys.argv[1])
 """
 COLOURS = re.compile(r"\x1b\[[0-9;?<>]*[ -/]*[@-~]|\x1b[_\]][^\x1b]*\x1b\\|\x1b[78<W\\\x03]|\x1b\(B|\x1b#5|"
-                     r"\x0f|\r")
+                     r"\x1bP(?:[^\x1b]|\x1b[^\\])*\x1b\\|\x0f|\r")
 
 
 class Terminal:
