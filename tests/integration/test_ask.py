@@ -215,14 +215,14 @@ class AtTheTerminal(AskCase):
         self.assertNotIn("allowed", t.plain())
         self.assertIn("denied good.example:80 once (tty)", t.plain())
 
-    def card(self, t):
-        """The card's rows on the screen, once its keys count."""
+    def card(self, t, once=True):
+        """The card's rows on the screen, once its keys count; where it cannot be drawn over, the last."""
         while " deny" not in t.plain():
             self.assertTrue(t.pump(20), t.plain())
         lines = Screen(t.text).lines()
         start = [i for i, x in enumerate(lines) if "wants to reach" in x]
-        self.assertEqual(len(start), 1, lines)
-        return lines[start[0]:]
+        self.assertTrue(len(start) == 1 or (start and not once), lines)
+        return lines[start[-1]:]
 
     def test_the_card_holds_no_words_of_the_command(self):
         """A full screen, a region that scrolls, the cursor at home: the card is ours alone."""
@@ -752,7 +752,7 @@ class AtTheTerminal(AskCase):
                 t = self.terminal(["--ask", "tty"],
                                   ["sh", "-c", "printf 'other.example:80 a allow %s'; " % begun +
                                    " ".join(self.curl("-f", URL))], term=term)
-                self.assertIn("good.example:80   by HTTP", "\n".join(self.card(t)))
+                self.assertIn("good.example:80   by HTTP", "\n".join(self.card(t, once=False)))
                 self.assertNotIn("\x1b[", self.but_ends(t))
                 t.send("do")
                 self.assertEqual(t.wait(), 22)
