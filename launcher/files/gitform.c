@@ -14,6 +14,7 @@
 #define SHOWN_MAX 60
 
 #define UNKNOWN "nothing that is known to be data, so that a tool might obey it"
+#define HIDES	"git status and git diff outside leave out what it lists"
 #define NO_FORM "git, a prompt or another tool might obey or show what is in it:"
 
 /* Whether all of it is of the form. A file that has gone is; one that cannot be read is not. */
@@ -49,9 +50,12 @@ void gitform_visit(struct gitvisit_known *g, const struct gitvisit *v, int dir, 
 
 	if (!gitvisit_identify(g, dir, name, &id) ||
 	    gitvisit_is_still(g, v, GITSEEN_FORM, at, &id) || v->task == GITVISIT_NOTE ||
-	    (is->how == GITNAME_IS_TEXT && has_form(v, dir, name, within, is->form, &shown)))
+	    (is->how == GITNAME_IS_TOLD && (v->task == GITVISIT_WARN || unseen)) ||
+	    (is->form && has_form(v, dir, name, within, is->form, &shown)))
 		return;
-	if (unseen)
+	if (is->how == GITNAME_IS_TOLD)
+		v->say(v->arg, at, HIDES, "", "it has changed while the command ran");
+	else if (unseen)
 		gitform_tell_unseen(v, at, what, shown ? shown : "");
 	else
 		gitvisit_deal(v, dir, name, at, what, shown ? shown : "");

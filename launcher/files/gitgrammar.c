@@ -339,6 +339,17 @@ bool gitgrammar_svn_metadata(const char *text, size_t n, const char *at)
 	return !other;
 }
 
+static bool is_comment(struct line l)
+{
+	return l.n == 0 || l.p[0] == '#';
+}
+
+bool gitgrammar_comments(const char *text, size_t n, const char *at)
+{
+	(void)at;
+	return are_lines(text, n, is_comment);
+}
+
 bool gitgrammar_none(const char *text, size_t n, const char *at)
 {
 	(void)text;

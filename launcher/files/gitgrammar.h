@@ -37,6 +37,7 @@ gitgrammar gitgrammar_author;	    /* author-script: three quoted values */
 gitgrammar gitgrammar_sign;	    /* gpg_sign_opt: -S with the name of a key */
 gitgrammar gitgrammar_todo;	    /* of a cherry-pick: commits, and nothing that is run */
 gitgrammar gitgrammar_svn_metadata; /* where git-svn's repository is */
+gitgrammar gitgrammar_comments;	    /* lines that begin with #, and empty ones */
 gitgrammar gitgrammar_none;	    /* nothing: what was not there is not the user's */
 
 #endif

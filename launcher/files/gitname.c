@@ -121,7 +121,7 @@ static const struct file object_info_files[] = {
 };
 
 static const struct file info_files[] = {
-	{ "attributes", NULL },
+	{ "attributes", NULL }, /* their lock files */
 	{ "exclude", NULL },
 	{ "refs", NULL },
 	{ "sparse-checkout", NULL },
@@ -416,11 +416,20 @@ static struct gitname ref_file(const char *name, gitgrammar *form)
 	return (struct gitname){ .how = GITNAME_IS_TEXT, .form = form };
 }
 
+/* By these git status leaves names out, and git diff contents. */
+static struct gitname info_file(const char *name)
+{
+	static const char *const prefixes[] = { "refs_" };
+
+	if (strcmp(name, "exclude") == 0 || strcmp(name, "attributes") == 0)
+		return (struct gitname){ .how = GITNAME_IS_TOLD, .form = gitgrammar_comments };
+	return in_list_or(LIST(info_files), name, LIST(prefixes));
+}
+
 struct gitname gitname_of_file(enum gitname_place place, const char *name)
 {
 	static const char *const tmp_objects[] = { "tmp_" };
 	static const char *const tmp_infos[] = { "packs_", "tmp_" };
-	static const char *const tmp_refs[] = { "refs_" };
 	static const char *const rev_maps[] = { ".rev_map.", ".rev_db." };
 
 	switch (place) {
@@ -433,7 +442,7 @@ struct gitname gitname_of_file(enum gitname_place place, const char *name)
 	case GITNAME_OBJECT_INFO:
 		return in_list_or(LIST(object_info_files), name, LIST(tmp_infos));
 	case GITNAME_INFO:
-		return in_list_or(LIST(info_files), name, LIST(tmp_refs));
+		return info_file(name);
 	case GITNAME_REF_KINDS:
 	case GITNAME_REFS:
 		return ref_file(name, gitgrammar_ref);

@@ -39,12 +39,13 @@ enum gitname_how {
 	GITNAME_UNKNOWN,
 	GITNAME_IS_DATA, /* or looked at elsewhere (gitstate.c, indexstate.c, protect.c) */
 	GITNAME_IS_TEXT, /* data if it is of a form */
+	GITNAME_IS_TOLD, /* data by which git shows less of what the command has done: told if it is new */
 	GITNAME_IS_AWAY, /* where things are put away: nobody reads it */
 };
 
 /**
  * struct gitname - what a name stands for
- * @form: of GITNAME_IS_TEXT
+ * @form: of GITNAME_IS_TEXT; of GITNAME_IS_TOLD, what need not be told
  * @place: of a directory
  */
 struct gitname {

@@ -45,8 +45,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static gitgrammar *const lines[] = {
 		gitgrammar_text,      gitgrammar_packed_refs, gitgrammar_fetch_head,
-		gitgrammar_revisions, gitgrammar_refs,	      gitgrammar_author,
-		gitgrammar_todo,      gitgrammar_objects,     gitgrammar_number,
+		gitgrammar_revisions, gitgrammar_comments,    gitgrammar_refs,
+		gitgrammar_author,    gitgrammar_todo,	      gitgrammar_objects,
+		gitgrammar_number,
 	};
 	static gitgrammar *const shown[] = {
 		gitgrammar_text,      gitgrammar_word,	      gitgrammar_head,

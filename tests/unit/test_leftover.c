@@ -809,7 +809,6 @@ static void test_what_git_writes_stays(void **state)
 		{ "MERGE_MSG", "\\033 any\\n" },
 		{ "BISECT_START", "main\\n" },
 		{ "BISECT_TERMS", "bad\\ngood\\n" },
-		{ "info/exclude", "*.o\\n" },
 		{ "info/sparse-checkout", "/*\\n" },
 		{ "objects/info/packs", "P x\\n" },
 		{ "objects/pack/pack-x.pack", "x" },
@@ -856,6 +855,20 @@ static void test_what_git_writes_stays(void **state)
 		if (!exists(path) || lines)
 			fail_msg("%s: %s", path, said);
 	}
+}
+
+/* They are data, and git shows less of what the command has done by them. */
+static void test_what_hides_is_told(void **state)
+{
+	(void)state;
+	shell("mkdir .git/info; touch .git/info/exclude");
+	run(LEFTOVER_GIT, "echo x > .git/info/exclude; echo '* -diff' > .git/info/attributes");
+	assert_int_equal(lines, 2);
+	assert_non_null(strstr(said, "info/exclude: git status"));
+	assert_true(exists(".git/info/exclude") && exists(".git/info/attributes"));
+	run(LEFTOVER_GIT,
+	    "echo /x > .git/info/sparse-checkout; printf '# x\\n\\n' > .git/info/exclude");
+	assert_int_equal(lines, 0);
 }
 
 /* One object in the place of another: the user's stays, wherever git has put it. */
@@ -1074,6 +1087,7 @@ int main(void)
 		cmocka_unit_test_setup(test_a_tree_does_not_become_a_repository, make_git),
 		cmocka_unit_test_setup(test_what_git_would_not_write_is_put_away, make_git),
 		cmocka_unit_test_setup(test_what_git_writes_stays, make_git),
+		cmocka_unit_test_setup(test_what_hides_is_told, make_git),
 		cmocka_unit_test_setup(test_new_replacements_go, make_git),
 		cmocka_unit_test_setup(test_directories_of_unknown_tools, make_git),
 		cmocka_unit_test_setup(test_working_trees_are_left_alone, make_git),
