@@ -763,8 +763,11 @@ class AtTheTerminal(AskCase):
                            ("\\033]8;id=1;http://evil.example/\\007link", ""),
                            ("\\033]8;;http://evil.example/\\007link", "\\033]8;;\\007")):
             with self.subTest(begun=begun, end=end):
-                t = self.terminal(["--ask", "tty"], ["sh", "-c", "printf '%s%s'; " % (begun, end) +
-                                                     " ".join(self.curl("-f", URL))])
+                t = self.terminal(["--ask", "tty"], ["sh", "-c", "printf '%s%s'; read -r x; " % (
+                    begun, end) + " ".join(self.curl("-f", URL))])
+                while "link" not in t.text:  # else it may come behind the card
+                    self.assertTrue(t.pump(20), t.text)
+                t.send("\n")
                 self.card(t)
                 s = Screen(t.text)
                 self.assertEqual(["".join(s.cells[r][c] for r, c in sorted(s.linked))], ["link"])
