@@ -26,6 +26,7 @@
 #include "base/xalloc.h"
 #include "cli/ask/asking.h"
 #include "cli/ask/cardview.h"
+#include "cli/ask/ttyturn.h"
 #include "cli/commands.h"
 #include "cli/ask/control.h"
 #include "cli/terminal.h"
@@ -61,6 +62,8 @@ struct approvals {
 	size_t nopen;
 	struct cardview view;
 	struct termios saved;
+	struct ttyturn turn;
+	bool mine; /* it is our turn, so keys come to us */
 };
 
 static volatile sig_atomic_t ended, resized, stopped;
@@ -112,7 +115,7 @@ static void draw(struct approvals *a, bool fresh)
 {
 	const struct card_rest rest = rest_of(a);
 
-	if (a->tty && a->nopen)
+	if (a->mine && a->nopen)
 		cardview_draw(&a->view, &a->open[0].q, &rest, fresh);
 }
 
@@ -120,8 +123,24 @@ static void tick(struct approvals *a)
 {
 	const struct card_rest rest = rest_of(a);
 
-	if (a->nopen)
+	if (a->mine && a->nopen)
 		cardview_tick(&a->view, &a->open[0].q, &rest);
+}
+
+/* Keys are read here for as long as we run, so no run asks at this terminal; but one may by now. */
+static void take_turn(struct approvals *a)
+{
+	bool had = a->mine;
+
+	a->mine = a->tty && ttyturn_take(&a->turn);
+	if (a->mine && !had)
+		draw(a, true);
+}
+
+static void leave_turn(struct approvals *a)
+{
+	a->mine = false;
+	ttyturn_leave(&a->turn);
 }
 
 /* A line above the card. */
@@ -385,7 +404,7 @@ static void turn(struct approvals *a)
 		of[i] = a->run[i];
 		p[i] = (struct pollfd){ .fd = of[i]->fd, .events = POLLIN };
 	}
-	p[n] = (struct pollfd){ .fd = a->tty ? STDIN_FILENO : -1, .events = POLLIN };
+	p[n] = (struct pollfd){ .fd = a->mine ? STDIN_FILENO : -1, .events = POLLIN };
 	if (poll(p, n + 1, patience(a)) < 0)
 		return;
 	for (size_t i = 0; i < n; i++) {
@@ -399,7 +418,7 @@ static void turn(struct approvals *a)
 	}
 	if (p[n].revents && is_typed())
 		typed(a);
-	else if (a->nopen)
+	else if (a->mine && a->nopen)
 		cardview_listen(&a->view, &a->open[0].q);
 }
 
@@ -408,11 +427,12 @@ static void stop(struct approvals *a)
 {
 	cardview_erase(&a->view);
 	raw_mode(a, false);
+	leave_turn(a);
 	stopped = 0;
 	if (terminal_stop(true))
 		return; /* it is the end: on_end() has been called */
 	raw_mode(a, true);
-	draw(a, true);
+	take_turn(a);
 }
 
 static void obey_signals(struct approvals *a)
@@ -431,6 +451,7 @@ static int loop(struct approvals *a)
 	bool found = false;
 
 	while (!ended) {
+		take_turn(a);
 		if (a->follow || !found)
 			scan(a);
 		if (a->nruns == 0 && !a->follow)
@@ -464,6 +485,9 @@ static void start(struct approvals *a)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	raw_mode(a, true);
+	a->turn.fd = -1;
+	if (a->tty)
+		ttyturn_open(&a->turn, STDIN_FILENO);
 }
 
 static int approvals(const struct run_options *o)
@@ -483,6 +507,8 @@ static int approvals(const struct run_options *o)
 	status = loop(a);
 	cardview_erase(&a->view);
 	raw_mode(a, false);
+	leave_turn(a);
+	ttyturn_close(&a->turn);
 	while (a->nruns)
 		part(a, 0);
 	free(a);

@@ -342,6 +342,28 @@ class AtTheTerminal(AskCase):
         self.assertIn("%s ended with 22" % other, seen)
         self.assertEqual(t.modes(), t.before)
 
+    def test_approvals_beside_a_run_that_asks(self):
+        """At one terminal: whoever reads the keys first is the one who asks."""
+        ask = "%s run --no-config -- %s </dev/null >/dev/null 2>&1" % (self.w.sbx, " ".join(self.curl("-f", URL)))
+        wait = "while ! [ -e go ]; do sleep 0.05; done"
+        approvals = "%s approvals --follow" % self.w.sbx
+        for script, ready, by in (("%s & %s; %s" % (ask, wait, approvals), " deny", "tty"),
+                                  ("{ %s; %s; } & %s" % (wait, ask, approvals), "q ends this",
+                                   "control:approvals")):
+            with self.subTest(by):
+                t = Terminal(self.w, ["/bin/sh", "-c", script], cwd=self.w.ws)
+                self.addCleanup(t.close)
+                while ready not in t.plain():
+                    self.assertTrue(t.pump(20), t.plain())
+                self.go()
+                self.assertEqual(self.asked(1), ["good.example:80"])
+                for _ in range(3):  # they look once a second whether they may
+                    t.pump(1)
+                self.card(t)  # one
+                t.send("do")
+                t.expect("denied good.example:80 once (%s)" % by)
+                self.w.run(["rm", "-f", "go"])
+
     def test_no_card_beside_a_run_that_reads_the_keys(self):
         """What is typed is its command's; when that has ended, the other one asks."""
         ask, talk = (" ".join([self.w.sbx, "run", "--no-config", "--"]) + " " + x for x in (
