@@ -147,13 +147,19 @@ class Test(Case):
 
     def test_interrupt_comes_once(self):
         """And so does the next one; what is typed after both comes after both."""
-        code = ("import os, signal, time\n"
+        # a signal that comes right before a call that waits would be heard of behind it only
+        code = ("import os, select, signal, time\n"
                 "n = []\n"
                 "def hit(*a):\n"
                 "    n.append(1)\n"
                 "    os.write(1, b'hit %d\\n' % len(n))  # print() may be what it interrupts\n"
+                "r, w = os.pipe()\n"
+                "os.set_blocking(w, False)\n"
+                "signal.set_wakeup_fd(w)\n"
                 "signal.signal(signal.SIGINT, hit)\n"
                 "os.write(1, b'up\\n')\n"
+                "while 0 not in select.select([0, r], [], [])[0]:\n"
+                "    os.read(r, 1)\n"
                 "input()\n"
                 "time.sleep(0.3)\n"
                 "print('count', len(n), 'end')\n")
@@ -603,6 +609,7 @@ if len(sys.argv) > 1:
                     time.sleep(0.01)
                 t.type(b"\x1a")
                 t.read_until(b"Stopped")
+                t.read_until(b"ready> ")  # else it may stand before what follows
                 t.type(b"kill %1; while kill -0 %1 2> /dev/null; do sleep 0.1; done; echo go''ne\n")
                 t.read_until(b"\ngone\r\n")
                 t.close()
