@@ -46,6 +46,8 @@ class Terminal:
     def take(self):
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        for sig in (signal.SIGINT, signal.SIGQUIT):  # a test that was itself started with '&' ignores them
+            signal.signal(sig, signal.SIG_DFL)
 
     def resize(self, rows, cols):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))

@@ -9,7 +9,9 @@ import struct
 import termios
 import time
 
-CTTY = ("import fcntl,os,sys,termios\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+# ... with the keys' signals as a shell has them: a test that was itself started with '&' ignores them
+CTTY = ("import fcntl,os,signal,sys,termios\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+        "signal.signal(signal.SIGINT, signal.SIG_DFL)\nsignal.signal(signal.SIGQUIT, signal.SIG_DFL)\n"
         "os.execv(sys.argv[1], sys.argv[1:])\n")
 # A job of a shell: the program in a process group of its own, in the foreground, and its parent waits
 JOB = """
