@@ -48,6 +48,7 @@ static const struct file git_files[] = {
 	{ "RENAMED-REF", gitgrammar_objects },
 	{ "next-index-*", NULL },
 	{ "index.stash.*", NULL },
+	{ "fast_import_crash_*", NULL },
 	{ "gc.pid", gitgrammar_text },
 	{ "gc.log", gitgrammar_text },
 	/* operations that go on */

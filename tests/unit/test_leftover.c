@@ -804,6 +804,7 @@ static void test_what_git_writes_stays(void **state)
 				       "\\tnot-for-merge\\ttag '\\''v1'\\'' of ../b\\n" },
 		{ "description", "Unnamed r\\303\\251pository\\n" },
 		{ "gc.log", "warning: x\\n" },
+		{ "fast_import_crash_4", "x" },
 		{ "gc.pid", "1 host" },
 		{ "MERGE_MODE", "no-ff" },
 		{ "MERGE_MSG", "\\033 any\\n" },
