@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -19,6 +20,7 @@ static enum log_level threshold = LOG_LEVEL_WARN;
 static bool crlf;
 static char eol[] = "\r\n";
 static volatile bool *line_open;
+static unsigned patience_ms;
 
 static const char *const level_name[] = {
 	[LOG_LEVEL_ERROR] = "error",
@@ -49,6 +51,11 @@ void log_set_crlf(bool on)
 void log_set_line(volatile bool *open)
 {
 	line_open = open;
+}
+
+void log_set_patience(unsigned ms)
+{
+	patience_ms = ms;
 }
 
 static struct {
@@ -96,11 +103,23 @@ static struct iovec lead(void)
 	return (struct iovec){ text, n };
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 static bool has_room(void)
 {
 	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
+	uint64_t begun = patience_ms ? now_ms() : 0, took;
+	int found = poll(&p, 1, (int)patience_ms);
 
-	return poll(&p, 1, 0) == 1 && p.revents & POLLOUT;
+	took = patience_ms ? now_ms() - begun : 0;
+	patience_ms = took < patience_ms ? patience_ms - (unsigned)took : 0;
+	return found == 1 && p.revents & POLLOUT;
 }
 
 /* One write, so that lines of several processes do not mix. Return: whether there was room. */

@@ -37,6 +37,14 @@ void log_set_crlf(bool on);
 void log_set_line(volatile bool *open);
 
 /**
+ * log_set_patience() - wait for whoever reads stderr
+ * @ms: for as long from now on, in all lines together; 0, the default, drops a line for which no room is
+ *
+ * To be called when nothing else is to be done any more, but for what is told at the end.
+ */
+void log_set_patience(unsigned ms);
+
+/**
  * log_fresh_line() - before something is written to stderr in another way: begin at the left, in sight
  *
  * Nothing where stderr is no terminal. Where nobody knows the column, as many blanks as a line has are

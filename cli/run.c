@@ -52,7 +52,8 @@
 #include "proxy/limits.h"
 #include "proxy/proxy.h"
 
-#define EXIT_ON_DENY 77
+#define EXIT_ON_DENY  77
+#define LAST_WORDS_MS (10 * 1000) /* that who reads stderr may take for what is told at the end */
 
 /* One run. Everything is released by run_clear(), whatever had been made. */
 struct run {
@@ -101,6 +102,8 @@ static void end_launcher(struct run *r)
 	}
 	inpipe_finish(&r->input);
 	terminal_finish();
+	stdio_put_back();
+	log_set_patience(LAST_WORDS_MS);
 	if (r->launcher)
 		tell_left(r->launcher);
 	launcher_free(r->launcher);

@@ -108,16 +108,23 @@ static int write_only(int fd, struct error *err)
 	return 0;
 }
 
-int stdio_restrict(bool relayed, struct error *err)
+static int flags_were[3] = { -1, -1, -1 };
+
+static void keep_flags(void)
 {
-	for (int fd = 0; fd <= 2; fd++) {
-		if (check_directory(fd, err) < 0)
-			return -1;
-	}
-	if (stdio_check(err) < 0)
-		return -1;
-	if (relayed)
-		return 0;
+	for (int fd = 0; fd <= 2; fd++)
+		flags_were[fd] = fcntl(fd, F_GETFL);
+}
+
+void stdio_put_back(void)
+{
+	for (int fd = 0; fd <= 2; fd++)
+		if (flags_were[fd] >= 0 && fcntl(fd, F_GETFL) != flags_were[fd])
+			(void)fcntl(fd, F_SETFL, flags_were[fd]);
+}
+
+static int narrow_terminals(struct error *err)
+{
 	if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp() &&
 	    replace(STDIN_FILENO, "/dev/null", O_RDONLY) < 0)
 		return error_set(err, errno, "cannot open /dev/null");
@@ -126,5 +133,19 @@ int stdio_restrict(bool relayed, struct error *err)
 		    write_only(fd, err) < 0)
 			return -1;
 	}
+	return 0;
+}
+
+int stdio_restrict(bool relayed, struct error *err)
+{
+	for (int fd = 0; fd <= 2; fd++) {
+		if (check_directory(fd, err) < 0)
+			return -1;
+	}
+	if (stdio_check(err) < 0)
+		return -1;
+	if (!relayed && narrow_terminals(err) < 0)
+		return -1;
+	keep_flags();
 	return 0;
 }

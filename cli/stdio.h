@@ -32,4 +32,11 @@ int stdio_check(struct error *err);
  */
 int stdio_restrict(bool relayed, struct error *err);
 
+/**
+ * stdio_put_back() - the flags of 0, 1 and 2 as stdio_restrict() has left them
+ *
+ * They are the caller's as well: what is not expected to be non-blocking loses what it writes.
+ */
+void stdio_put_back(void);
+
 #endif

@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 
 from escapeworld import LIMIT, World, main, users
 
@@ -59,6 +60,37 @@ class Input(World):
             p = subprocess.run(self.inside(["cat"]), input=data, cwd=self.work, env=self.env(),
                                capture_output=True, timeout=LIMIT, check=False, **self.identity(uid))
             self.assertEqual((p.returncode, p.stdout == data), (0, True), p.stderr)
+
+    FILLER = """
+import os
+os.symlink("/etc/passwd", ".git/FETCH_HEAD")
+os.set_blocking(2, False)
+for size in (4096, 1):
+    try:
+        while True:
+            os.write(2, b"x" * size)
+    except BlockingIOError:
+        pass
+open("full", "w").close()
+"""
+
+    def test_what_is_told_at_the_end_waits_for_its_reader(self):
+        """F-010: a pipe that the command has filled, and made such that nobody waits at it"""
+        for uid in users():
+            self.fill(uid)
+            subprocess.run(["git", "init", "-q", self.work], check=True)
+            subprocess.run(["chown", "-R", str(uid), self.work], check=True)
+            p = subprocess.Popen(self.inside([sys.executable, "-c", self.FILLER]), cwd=self.work,
+                                 env=self.env(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.PIPE, **self.identity(uid))
+            while not os.path.exists(self.work + "/full") and p.poll() is None:
+                time.sleep(0.01)
+            time.sleep(1)  # so that the run has ended, where it does not wait
+            _, told = p.communicate(timeout=LIMIT)
+            os.unlink(self.work + "/full")
+            with self.subTest(uid=uid):
+                self.assertIn(b"FETCH_HEAD: a symbolic link", told.replace(b"x", b"")[-500:])
+                self.assertFalse(os.path.lexists(self.work + "/.git/FETCH_HEAD"))
 
     def test_a_locked_file(self):
         """F-010: the mount by which it was opened is writable; one that is not locked can be written"""
