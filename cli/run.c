@@ -265,6 +265,7 @@ static int start_launcher(struct run *r, struct error *err)
 	    stdio_restrict(pty_wanted(), err) < 0 || inpipe_start(&r->input, err) < 0 ||
 	    terminal_start(&plan.pty, err) < 0)
 		return -1;
+	plan.terminal_held = terminal_shared();
 	guard_files(r, &plan);
 	look_at_files(r, &plan);
 	r->startline.fs = plan.fs;

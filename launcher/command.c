@@ -263,6 +263,7 @@ static int install_filter(struct command *c)
 		.allow_unix = c->plan->allow_unix_sockets,
 		.allow_ptrace = c->plan->allow_ptrace,
 		.no_async = c->proof.weaker & WEAKER_LANDLOCK_SCOPES,
+		.no_alarm = c->plan->terminal_held,
 	};
 
 	if (seccomp_build(&options, &c->filter, &c->err))

@@ -43,6 +43,8 @@
 #include "netns/bridge.h"
 #include "netns/netns.h"
 
+#define FREEZE_AGAIN_MS 20
+
 #if defined(__x86_64__)
 #define INIT_AUDIT_ARCH AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
@@ -264,15 +266,25 @@ static void pass_socket(const struct init *in, int family)
 	(void)fd_send(in->sock, "s", 1, &fd, fd >= 0 ? 1 : 0);
 }
 
+/*
+ * Not this process. What is ending at that moment may have others go on a little later: its process
+ * group without a parent (POSIX, _exit()), the session of a terminal that it had made. So it is done
+ * again as long as it is to last.
+ */
+static void freeze(bool on)
+{
+	(void)kill(-1, on ? SIGSTOP : SIGCONT);
+}
+
 /* What the supervisor wants. */
-static void obey(const struct init *in, pid_t command, unsigned char byte)
+static void obey(const struct init *in, pid_t command, unsigned char byte, bool *frozen)
 {
 	if (byte == INIT_SOCKET4)
 		pass_socket(in, AF_INET);
 	else if (byte == INIT_SOCKET6)
 		pass_socket(in, AF_INET6);
 	else if (byte == INIT_FREEZE || byte == INIT_THAW)
-		(void)kill(-1, byte == INIT_FREEZE ? SIGSTOP : SIGCONT); /* not this process */
+		freeze(*frozen = byte == INIT_FREEZE);
 	else
 		pass_on(command, byte);
 }
@@ -285,13 +297,18 @@ static void loop(const struct init *in, pid_t command, int sigfd)
 		{ .fd = sigfd, .events = POLLIN },
 		{ .fd = in->sock, .events = POLLIN },
 	};
+	bool frozen = false;
 
 	for (;;) {
 		struct signalfd_siginfo info;
 		unsigned char sig;
-		int status;
+		int status, ready;
 
-		if (poll(pfd, ARRAY_SIZE(pfd), -1) < 0)
+		ready = poll(pfd, ARRAY_SIZE(pfd), frozen ? FREEZE_AGAIN_MS : -1);
+
+		if (frozen)
+			freeze(true);
+		if (ready < 0)
 			continue;
 		if (pfd[0].revents) {
 			(void)!read(sigfd, &info, sizeof(info));
@@ -305,7 +322,7 @@ static void loop(const struct init *in, pid_t command, int sigfd)
 			if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 				_exit(128 + SIGKILL);
 			if (n == 1)
-				obey(in, command, sig);
+				obey(in, command, sig, &frozen);
 		}
 	}
 }

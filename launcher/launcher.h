@@ -73,6 +73,7 @@ struct pty;
  *       place of those of 0, 1 and 2 that are terminals
  * @publish: pid 1 makes sockets inside on demand (launcher_ask_socket())
  * @allow_ptrace: processes may trace one another
+ * @terminal_held: the command reads the caller's terminal itself, and launcher_freeze() is to last
  * @accept_weaker: WEAKER_ bits (weaker.h) of what may be missing
  * @proof: what the sandbox must stop before the command is let go; NULL to try nothing
  */
@@ -92,6 +93,7 @@ struct launcher_plan {
 	const struct proof_plan *proof;
 	bool allow_unix_sockets;
 	bool allow_ptrace;
+	bool terminal_held;
 	bool pinned;
 	uint8_t pin[32];
 	const struct launcher_limit *limits;

@@ -12,6 +12,7 @@
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -32,6 +33,7 @@
 #define PERSONALITY_GET	 0xffffffffU	   /* personality(2): only ask */
 #define INIT_PID	 1		   /* our init, in the command's PID namespace */
 #define F_SETDELEG_	 (F_SETLEASE + 16) /* include/uapi/linux/fcntl.h, Linux 6.19 */
+#define F_SETSIG_	 10		   /* include/uapi/asm-generic/fcntl.h */
 #define IOPRIO_WHO_USER_ 3		   /* include/uapi/linux/ioprio.h */
 
 /* clone(2) takes these; CLONE_NEWTIME (0x80) lies in its exit signal and is for unshare only. */
@@ -199,14 +201,16 @@ static void leaf_ioctl(struct seccomp_asm *a, bool no_async)
 }
 
 /* A lease on a file that the user owns, readable is enough, holds up whoever opens it outside. */
-static void leaf_fcntl(struct seccomp_asm *a, bool no_async)
+static void leaf_fcntl(struct seccomp_asm *a, const struct seccomp_options *o)
 {
 	uint16_t other;
 
 	seccomp_asm_arg(a, 1);
 	seccomp_asm_ret_if_eq(a, F_SETLEASE, ERRNO(EAGAIN));
 	seccomp_asm_ret_if_eq(a, F_SETDELEG_, ERRNO(EAGAIN));
-	if (no_async) {
+	if (o->no_alarm)
+		seccomp_asm_ret_if_eq(a, F_SETSIG_, ERRNO(EPERM)); /* another than SIGIO */
+	if (o->no_async) {
 		other = seccomp_asm_unless_eq(a, F_SETFL);
 		seccomp_asm_arg(a, 2);
 		seccomp_asm_ret_if_any(a, O_ASYNC, ERRNO(EPERM));
@@ -216,10 +220,18 @@ static void leaf_fcntl(struct seccomp_asm *a, bool no_async)
 }
 
 /* PR_SET_MM rewrites what /proc shows of a process. */
-static void leaf_prctl(struct seccomp_asm *a)
+static void leaf_prctl(struct seccomp_asm *a, bool no_alarm)
 {
+	uint16_t other;
+
 	seccomp_asm_arg(a, 0);
 	seccomp_asm_ret_if_eq(a, PR_SET_MM, ERRNO(EPERM));
+	if (no_alarm) {
+		other = seccomp_asm_unless_eq(a, PR_SET_PDEATHSIG);
+		seccomp_asm_arg(a, 1);
+		seccomp_asm_ret_if_eq(a, SIGCONT, ERRNO(EPERM));
+		seccomp_asm_here(a, other);
+	}
 	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
 }
 
@@ -301,6 +313,18 @@ static void leaf_memfd(struct seccomp_asm *a)
 	seccomp_asm_errno(a, EPERM);
 }
 
+/* The lowest byte is the signal that tells of the child's end. */
+static void leaf_clone(struct seccomp_asm *a, bool no_alarm)
+{
+	seccomp_asm_arg(a, 0);
+	seccomp_asm_ret_if_any(a, CLONE_NEW_ANY, ERRNO(EPERM));
+	if (no_alarm) {
+		seccomp_asm_and(a, CSIGNAL);
+		seccomp_asm_ret_if_eq(a, SIGCONT, ERRNO(EPERM));
+	}
+	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
+}
+
 static void leaf_flags(struct seccomp_asm *a, unsigned int arg, uint32_t mask)
 {
 	seccomp_asm_arg(a, arg);
@@ -339,7 +363,10 @@ static void leaf(struct seccomp_asm *a, enum seccomp_verdict v, const void *cont
 		leaf_setsockopt(a);
 		break;
 	case SECCOMP_V_CLONE:
-		leaf_flags(a, 0, CLONE_NEW_ANY);
+		leaf_clone(a, o->no_alarm);
+		break;
+	case SECCOMP_V_TIMER: /* timeout(1) and others do with alarm(2) then */
+		seccomp_asm_ret(a, o->no_alarm ? ERRNO(ENOSYS) : SECCOMP_RET_ALLOW);
 		break;
 	case SECCOMP_V_UNSHARE:
 		leaf_flags(a, 0, CLONE_NEW_ANY | CLONE_NEWTIME_);
@@ -348,7 +375,7 @@ static void leaf(struct seccomp_asm *a, enum seccomp_verdict v, const void *cont
 		leaf_ioctl(a, o->no_async);
 		break;
 	case SECCOMP_V_PRCTL:
-		leaf_prctl(a);
+		leaf_prctl(a, o->no_alarm);
 		break;
 	case SECCOMP_V_PERSONALITY:
 		leaf_personality(a, o->allow_ptrace);
@@ -384,7 +411,7 @@ static void leaf(struct seccomp_asm *a, enum seccomp_verdict v, const void *cont
 		leaf_priority(a, IOPRIO_WHO_USER_);
 		break;
 	case SECCOMP_V_FCNTL:
-		leaf_fcntl(a, o->no_async);
+		leaf_fcntl(a, o);
 		break;
 	case SECCOMP_V_ENOSYS:
 	case SECCOMP_V_ALLOW:

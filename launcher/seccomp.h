@@ -38,12 +38,15 @@ enum seccomp_arch {
  *   A tracer gets no call past the filter, which is asked after it (Linux 4.8).
  * @no_async: no descriptor may ask for signals (O_ASYNC): where Landlock holds no signal back. A
  *   terminal sends them to whoever is in its foreground, outside, and which one can be chosen.
+ * @no_alarm: the kernel sends no signal of the command's choice by itself: SIGCONT would have a process
+ *   go on that was stopped so that it does not read the terminal.
  */
 struct seccomp_options {
 	enum seccomp_arch arch;
 	bool allow_unix;
 	bool allow_ptrace;
 	bool no_async;
+	bool no_alarm;
 };
 
 /**

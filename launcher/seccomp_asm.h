@@ -42,6 +42,7 @@ enum seccomp_verdict {
 	SECCOMP_V_PROCESS,     /* a process in the first argument */
 	SECCOMP_V_SETPRIORITY, /* what kind of process in the first, which in the second */
 	SECCOMP_V_IOPRIO_SET,  /* the same */
+	SECCOMP_V_TIMER,       /* unless seccomp_options.no_alarm */
 	SECCOMP_V_FCNTL,       /* no leases; no O_ASYNC with seccomp_options.no_async */
 	SECCOMP_V_EXEC_MEMORY, /* mmap, mprotect: no PROT_EXEC */
 	SECCOMP_NUM_VERDICTS

@@ -267,6 +267,7 @@ struct row {
 #define WANT_PROCESS	 0
 #define WANT_SETPRIORITY 0
 #define WANT_IOPRIO_SET	 0
+#define WANT_TIMER	 0
 #define WANT_FCNTL	 0
 #define WANT_PTRACE	 EPERM /* without --allow-ptrace */
 

@@ -554,6 +554,50 @@ if len(sys.argv) > 1:
         with open(self.work + "/taken", encoding="ascii") as f:
             self.assertEqual(f.read(), "got one\ngot two\n")
 
+    # A timer whose signal is SIGCONT, which the kernel sends also to what is stopped: timer_create(2).
+    WAKER = """
+import ctypes, signal, struct
+libc = ctypes.CDLL(None, use_errno=True)
+signal.signal(signal.SIGCONT, lambda *a: None)
+timer, event = ctypes.c_void_p(), struct.pack("Qii48x", 0, signal.SIGCONT, 0)
+done = libc.timer_create(1, event, ctypes.byref(timer))
+if done == 0:
+    libc.timer_settime(timer, 0, struct.pack("qqqq", 0, 300000000, 0, 300000000), None)
+with open("ready", "w") as f:
+    f.write("refused" if done else "armed")
+while True:
+    line = input()
+    with open("taken", "a") as f:
+        f.write("got %s\\n" % line)
+"""
+
+    def test_nothing_wakes_itself_after_a_stop(self):
+        """P7: and where it holds no terminal it may have such a timer"""
+        with open(self.work + "/waker", "w", encoding="ascii") as f:
+            f.write(self.WAKER)
+        subprocess.run([SBX_NET, "run", "--no-config", "--ask", "never", "--", sys.executable, "waker"],
+                       cwd=self.work, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT,
+                       check=False)
+        self.wait_for("ready", "armed")
+        os.unlink(self.work + "/ready")
+        t = Terminal(["bash", "--norc", "--noprofile", "--noediting", "-i"], self.work)
+        self.addCleanup(t.close)
+        t.type(b"%s run --no-config --ask never -- %s waker > out\n"
+               % (SBX_NET.encode(), sys.executable.encode()))
+        self.wait_for("ready", "ed")
+        t.type(b"one\n")
+        self.wait_for("taken", "got one\n")
+        t.type(b"\x1a")
+        t.read_until(b"Stopped")
+        time.sleep(1)  # in which the timer would have gone off
+        self.type_to_the_shell(t)
+        t.type(b"fg\n")
+        t.read_until(b"waker > out")
+        t.type(b"two\n")
+        self.wait_for("taken", "got two\n")
+        with open(self.work + "/taken", encoding="ascii") as f:
+            self.assertEqual(f.read(), "got one\ngot two\n")
+
     def test_a_stopped_run_ends(self):
         """It stays stopped in the background, but not where a shell ends it, or ends itself."""
         for how, inner in ((b"kill %1\n", False), (b"exit\nexit\n", True)):  # it warns, then goes

@@ -534,6 +534,44 @@ static void test_signals_of_descriptors_can_be_held_back(void **state)
 	}
 }
 
+/* P7: what is stopped stays so. What has another signal, or none of its choice, is left alone. */
+static void test_wakeups_of_ones_own_can_be_held_back(void **state)
+{
+	static const struct row held[] = {
+		TWO(timer_create, 1, 0, ERR(ENOSYS)),
+		TWO(timer_settime, 0, 0, ALLOW),
+		TWO(setitimer, 0, 0, ALLOW),
+		THREE(fcntl, 0, 10, SIGCONT, ERR(EPERM)), /* F_SETSIG */
+		THREE(fcntl, 0, HIGH(10), SIGUSR1, ERR(EPERM)),
+		THREE(fcntl, 0, F_SETFL, O_ASYNC, ALLOW),
+		TWO(prctl, PR_SET_PDEATHSIG, SIGCONT, ERR(EPERM)),
+		TWO(prctl, HIGHS(PR_SET_PDEATHSIG), HIGHS(SIGCONT), ERR(EPERM)),
+		TWO(prctl, PR_SET_PDEATHSIG, SIGKILL, ALLOW),
+		TWO(clone, SIGCONT, 0, ERR(EPERM)),
+		TWO(clone, HIGHS(CLONE_VM | SIGCONT), 0, ERR(EPERM)),
+		TWO(clone, SIGCHLD, 0, ALLOW),
+		TWO(clone, CLONE_NEWUSER | SIGCHLD, 0, ERR(EPERM)),
+	};
+
+	(void)state;
+	for (int arch = 0; arch < 2; arch++) {
+		struct seccomp_options o = { .arch = (enum seccomp_arch)arch };
+		struct seccomp_program p;
+
+		assert_int_equal(seccomp_build(&o, &p, NULL), 0);
+		for (size_t i = 0; i < ARRAY_SIZE(held) - 1; i++) {
+			struct row otherwise = held[i];
+
+			otherwise.want = ALLOW;
+			expect_row(&p, arch, i, 0, &otherwise);
+		}
+		o.no_alarm = true;
+		assert_int_equal(seccomp_build(&o, &p, NULL), 0);
+		for (size_t i = 0; i < ARRAY_SIZE(held); i++)
+			expect_row(&p, arch, i, 0, &held[i]);
+	}
+}
+
 /* K-23: the kernel takes the program as it is, and no jump was cut short. */
 static void test_program_is_well_formed(void **state)
 {
@@ -601,8 +639,8 @@ static void test_core_limit_stays(void **state)
 static void test_program_is_the_reviewed_one(void **state)
 {
 	static const char *const reviewed[] = {
-		"50e76755ba703e676698f95d943e6f490710d3ce96835bccdd390e3a6f3f5c97",
-		"d08e44101ba121a191d9ff95e4ebb424dfdba3ab957e95966a11672681d910b1",
+		"561d68e5a07fadd6b8e0b7ef56b4dfe9ebc89abdb7c6c600c6a050264e869499",
+		"a47e385d9e42d4041cca218f530ec893c773b3dd402d70bab0bd95eccb542008",
 	};
 
 	(void)state;
@@ -774,6 +812,7 @@ int main(void)
 		cmocka_unit_test(test_options_change_what_they_say),
 		cmocka_unit_test(test_tracing_is_allowed_by_name),
 		cmocka_unit_test(test_signals_of_descriptors_can_be_held_back),
+		cmocka_unit_test(test_wakeups_of_ones_own_can_be_held_back),
 		cmocka_unit_test(test_program_is_well_formed),
 		cmocka_unit_test(test_core_limit_stays),
 		cmocka_unit_test(test_program_is_the_reviewed_one),
