@@ -446,6 +446,28 @@ if os.path.islink("data"):
                         with self.subTest(name, uid=uid, bare=bare), open(self.work + "/" + name) as f:
                             self.assertEqual(f.read(), "written\n" if bare or written else "first\n")
 
+    def test_names_that_can_be_spelled_in_two_ways(self):
+        """F-010: where the file system takes .ENVRC for .envrc, and the kernel does not know that"""
+        if os.geteuid() != 0:
+            skipped.append("F-010: a file system that takes two spellings for one: not root")
+            return
+        where = self.outside + "/case"
+        os.makedirs(where, exist_ok=True)
+        server = os.path.join(os.path.dirname(os.path.abspath(__file__)), "casefs.py")
+        inner = ["sh", "-c", "for f in .git/CONFIG .ENVRC PLAIN; do echo '#written' > $f; done"]
+        for uid in users():
+            self.fill(uid)
+            for argv, want in ((inner, "0 #written #written #written"),
+                               (self.inside(inner), "125 #first #first #first"),
+                               (self.inside(["true"], "--fs", "strict"), "0 #first #first #first")):
+                p = self.run_as(0, ["unshare", "-m", sys.executable, server, where, str(uid), *argv],
+                                capture_output=True)
+                if p.returncode == 77:
+                    excused.append("F-010: the machine has no FUSE")
+                    return
+                with self.subTest(argv, uid=uid):
+                    self.assertEqual(p.stdout.split("\n")[0], want, p.stderr)
+
     def automounted(self, uid, argv):
         """What it prints with an automounter at /net of its own; None if there can be none."""
         net = self.outside + "/net"
