@@ -145,9 +145,11 @@ static bool put(const char *line, size_t len)
 
 void log_fresh_line(void)
 {
-	struct iovec v = lead();
+	static char plain[] = "\033[0m"; /* a command may end in letters that nobody sees */
+	struct iovec v[] = { lead(), { plain, ttylead_obeys() ? strlen(plain) : 0 } };
 
-	if (v.iov_len && has_room() && writev(STDERR_FILENO, &v, 1) > 0 && line_open)
+	if (v[0].iov_len && has_room() && writev(STDERR_FILENO, v, (int)ARRAY_SIZE(v)) > 0 &&
+	    line_open)
 		*line_open = false;
 }
 

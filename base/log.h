@@ -45,7 +45,8 @@ void log_set_line(volatile bool *open);
 void log_set_patience(unsigned ms);
 
 /**
- * log_fresh_line() - before something is written to stderr in another way: begin at the left, in sight
+ * log_fresh_line() - before what is written to stderr in another way at the end of a run: begin at the left,
+ * in sight, without the colours and the like that the command has left
  *
  * Nothing where stderr is no terminal. Where nobody knows the column, as many blanks as a line has are
  * written and a carriage return: they stay in an empty line, and lead out of one that is not.

@@ -251,14 +251,22 @@ class Test(Case):
             t.type(b"\n")
             self.assertEqual(t.read_until(b"sbx-net: refused evil.example:%d " % port), HERE + lead)
             t.read_until(b"allow with: --allow evil.example:%d\r\n" % port)
-        self.assertEqual(t.read_until(b"sbx-net: 6 refusals, 6 targets:"), HERE + b"\r")
+        self.assertEqual(t.read_until(b"sbx-net: 6 refusals, 6 targets:"), HERE + b"\r\x1b[0m")
         self.end(t, 0)
 
     def test_the_summary_is_glued_to_nothing(self):
         t = self.start("bash", "-c", (self.REFUSED % 1) + (self.REFUSED % 2) + "printf half")
         t.read_until(b"evil.example:2\r\n")
         self.assertRegex(t.read_until(b"sbx-net: 2 refusals, 2 targets:"),
-                         b"^half" + re.escape(HERE) + rb"\r\n$")
+                         b"^half" + re.escape(HERE) + rb"\r\n\x1b\[0m$")
+        self.end(t, 0)
+
+    def test_the_summary_is_not_hidden(self):
+        """The command may end in letters that nobody sees; a line while it runs leaves it its colours."""
+        script = "printf '\\033[8m'; " + (self.REFUSED % 1) + (self.REFUSED % 2)
+        t = self.start("bash", "-c", script)
+        self.assertNotIn(b"\x1b[0m", t.read_until(b"evil.example:2\r\n"))
+        self.assertIn(b"\x1b[0m", t.read_until(b"sbx-net: 2 refusals, 2 targets:"))
         self.end(t, 0)
 
     BEGUN = ("\\033Pz", "\\033]0;z", "\\033_z", "\\033^z", "\\033Xz", "\\033Pz\\033", "\\033[1", "")
