@@ -232,9 +232,12 @@ class AtTheTerminal(AskCase):
                                   ("", "", {"NO_COLOR": "1"})):
             with self.subTest(before=before, last=last, env=env):
                 t = self.terminal(["--ask", "tty"],
-                                  ["sh", "-c", "printf '%s'; " % before + fill +
-                                   "printf '%s\\033[H'; " % last +
+                                  ["bash", "-c", "printf '%s'; " % before + fill +
+                                   "printf '%s\\033[H'; read -rs x; " % last +
                                    " ".join(self.curl("-f", URL))], env=env)
+                while not t.text.endswith("\x1b[H"):  # else some of it may come behind the card
+                    self.assertTrue(t.pump(20), t.text)
+                t.send("\n")
                 card = self.card(t)
                 self.assertIn("good.example:80   by HTTP", "\n".join(card))
                 self.assertNotIn("443", "\n".join(card[1:4] + card[-8:]))

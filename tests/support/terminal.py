@@ -131,12 +131,15 @@ class Terminal:
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
 
     def stopped(self, seconds=20):
-        """Wait until what is in the foreground has stopped. Return: its process group."""
+        """Wait until what is in the foreground has stopped, and take what it had written. Return: its group."""
         group, end = os.tcgetpgrp(self.master), time.monotonic() + seconds
         while True:
             with open("/proc/%d/stat" % group, encoding="ascii") as f:
-                if f.read().rpartition(")")[2].split()[0] == "T":
-                    return group
+                stopped = f.read().rpartition(")")[2].split()[0] == "T"
+            if stopped:
+                while self.pump(0):
+                    pass
+                return group
             if time.monotonic() > end:
                 raise AssertionError("has not stopped: %r" % self.plain())
             time.sleep(0.02)
