@@ -4,7 +4,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/reader.h"
@@ -70,4 +74,29 @@ int fdname_open(const char *where, const char *what, struct error *err)
 	if ((fcntl(copy, F_GETFL) & O_ACCMODE) == O_RDONLY)
 		return error_set(err, EBADF, "cannot write %s to %s", what, where);
 	return take_fd(&copy);
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+char *fdname_file(const char *where)
+{
+	CLEANUP_FREE char *path = NULL;
+	struct stat is, named;
+	struct error unused;
+	char link[64];
+	int fd;
+
+	if (parse(where, &fd, &unused) < 0 || fstat(fd, &is) < 0 || !S_ISREG(is.st_mode))
+		return NULL;
+	for (int i = 0; i <= STDERR_FILENO; i++)
+		if (fstat(i, &named) == 0 && is_same(&is, &named))
+			return NULL;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	path = realpath(link, NULL);
+	if (!path || stat(path, &named) < 0 || !is_same(&is, &named))
+		return NULL;
+	return take_ptr(path);
 }

@@ -33,4 +33,12 @@ int fdname_check(const char *where, struct error *err);
  */
 int fdname_open(const char *where, const char *what, struct error *err);
 
+/**
+ * fdname_file() - the regular file that the descriptor which @where names leads to, by its path
+ *
+ * NULL if it leads to none, or to one without a name, or to what 0, 1 or 2 is, too: that is the command's.
+ * Return: what the caller frees.
+ */
+char *fdname_file(const char *where);
+
 #endif

@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/fdname.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/xalloc.h"
@@ -133,13 +134,19 @@ static int add_paths(struct confine *c, const struct option_strings *s, struct l
 	return 0;
 }
 
-/* The audit log if it is a file; there must be one to be kept from the command. */
+/*
+ * The audit log if it is a file, a descriptor's, too; one that is named must be there to be kept from the
+ * command.
+ */
 static int add_audit(struct confine *c, const char *where, struct path_list *list, const char **v,
 		     struct error *err)
 {
 	CLEANUP_CLOSE int fd = -1;
 	char *path;
 
+	path = where ? fdname_file(where) : NULL;
+	if (path)
+		v[list->n++] = keep(c, path);
 	if (!where || !audit_is_path(where))
 		return 0;
 	fd = audit_open_file(where, err);

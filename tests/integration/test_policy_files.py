@@ -207,17 +207,27 @@ class PolicyFiles(WorldCase):
         self.assertEqual(done.returncode, 0)
         self.assertEqual(done.stderr.count("does not exist, so nothing is granted"), 1, done.stderr)
 
-    def test_audit_log(self):
+    def audit_log(self, where, after=""):
+        """What is in an audit log when the command has tried to change it; nothing is forged, lost or cut."""
         path = os.path.join(self.dir, "audit.log")
         self.write(self.wide, "forged\n")
         script = "".join("(%s)\n" % trick.format(f=path, d=self.dir, w=self.wide)
                          for trick in TRICKS[:10] + ("printf x >> {f}", "rm -f {f}", "ln -sf /x {f}"))
-        self.w.run(self.argv(["--no-config", "--audit", path], "curl -s http://evil.example/\n" +
-                             script + "curl -s http://worse.example/"))
+        argv = self.argv(["--no-config", "--audit", where], "curl -s http://evil.example/\n" + script +
+                         "curl -s http://worse.example/")
+        self.w.run(["sh", "-c", '"$@" ' + after.format(f=path), "sh", *argv])
         with open(path, encoding="ascii") as f:
-            said = [json.loads(x) for x in f]  # nothing is forged, lost or cut
+            said = [json.loads(x) for x in f]
         self.assertEqual({x.get("host") for x in said if x["event"] == "decision"},
                          {"evil.example", "worse.example"})
+
+    def test_audit_log(self):
+        self.audit_log(os.path.join(self.dir, "audit.log"))
+
+    def test_audit_log_by_descriptor(self):
+        for where, after in (("fd:3", "3> {f}"), ("fd:5", "5>> {f}"), ("/dev/fd/3", "3>> {f}")):
+            with self.subTest(where + after):
+                self.audit_log(where, after)
 
 
 if __name__ == "__main__":

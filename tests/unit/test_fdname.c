@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -65,6 +66,46 @@ static void test_open_shares_the_offset(void **state)
 	}
 }
 
+/* A file that has a name can be written by that, too, whatever descriptor leads to it. */
+static void test_file_is_the_path_of_a_regular_file(void **state)
+{
+	char path[] = "/tmp/test-fdname.XXXXXX", name[64];
+	CLEANUP_CLOSE int file = mkostemp(path, O_CLOEXEC), null = -1;
+	CLEANUP_FREE char *is = NULL, *none = NULL, *gone = NULL;
+
+	(void)state;
+	(void)snprintf(name, sizeof(name), "fd:%d", file);
+	is = fdname_file(name);
+	assert_non_null(is);
+	assert_string_equal(is, path);
+	assert_int_equal(unlink(path), 0);
+	gone = fdname_file(name);
+	assert_null(gone);
+	null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	(void)snprintf(name, sizeof(name), "fd:%d", null);
+	none = fdname_file(name);
+	assert_null(none);
+	assert_null(fdname_file("fd:9999999"));
+	assert_null(fdname_file("a file"));
+}
+
+/* What the command has been given is its own. */
+static void test_file_is_none_of_standard_output(void **state)
+{
+	char path[] = "/tmp/test-fdname.XXXXXX", name[64];
+	CLEANUP_CLOSE int file = mkostemp(path, O_CLOEXEC), out = dup(STDOUT_FILENO);
+	char *is;
+
+	(void)state;
+	(void)snprintf(name, sizeof(name), "fd:%d", file);
+	(void)fflush(stdout);
+	assert_true(dup2(file, STDOUT_FILENO) >= 0);
+	is = fdname_file(name);
+	(void)dup2(out, STDOUT_FILENO);
+	(void)unlink(path);
+	assert_null(is);
+}
+
 static void test_open_refuses_what_cannot_be_written(void **state)
 {
 	CLEANUP_CLOSE int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -85,6 +126,8 @@ int main(void)
 		cmocka_unit_test(test_is_knows_names_of_descriptors),
 		cmocka_unit_test(test_check_wants_an_open_number),
 		cmocka_unit_test(test_open_shares_the_offset),
+		cmocka_unit_test(test_file_is_the_path_of_a_regular_file),
+		cmocka_unit_test(test_file_is_none_of_standard_output),
 		cmocka_unit_test(test_open_refuses_what_cannot_be_written),
 	};
 
