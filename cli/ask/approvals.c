@@ -132,7 +132,7 @@ static void take_turn(struct approvals *a)
 {
 	bool had = a->mine;
 
-	a->mine = a->tty && ttyturn_take(&a->turn);
+	a->mine = a->tty && tcgetpgrp(STDIN_FILENO) == getpgrp() && ttyturn_take(&a->turn);
 	if (a->mine && !had)
 		draw(a, true);
 }

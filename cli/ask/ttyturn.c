@@ -21,21 +21,22 @@ void ttyturn_open(struct ttyturn *t, int tty)
 }
 
 /* Of the description (F_OFD_SETLK), so that it ends with us, and no close(2) of another one ends it. */
-static bool set(const struct ttyturn *t, short type)
+static bool set(const struct ttyturn *t, short type, off_t from, off_t len)
 {
-	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = t->tty, .l_len = 1 };
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET, .l_start = from, .l_len = len };
 
 	return t->fd < 0 || fcntl(t->fd, F_OFD_SETLK, &lock) == 0;
 }
 
+/* Process numbers are below 2^22 (PID_MAX_LIMIT), devices below 2^32. */
 bool ttyturn_take(const struct ttyturn *t)
 {
-	return set(t, F_WRLCK);
+	return set(t, F_WRLCK, (off_t)t->tty << 22 | getpgrp(), 1);
 }
 
 void ttyturn_leave(const struct ttyturn *t)
 {
-	(void)set(t, F_UNLCK);
+	(void)set(t, F_UNLCK, 0, 0);
 }
 
 void ttyturn_close(struct ttyturn *t)

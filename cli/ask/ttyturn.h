@@ -1,9 +1,10 @@
 /*
  * ttyturn.h - of several runs at one terminal, whose turn it is to ask there
  *
- * Two jobs in front, of one script say, read the same keyboard: each key goes to one of them, and nobody
+ * Two runs in front, of one script say, read the same keyboard: each key goes to one of them, and nobody
  * can tell to which. So only one shows a question at a time, and none while another relays the terminal
- * for its command.
+ * for its command. What is in another process group is not in front, and is not waited for: it may have
+ * been stopped (SIGSTOP), or by a shell, and leaves its turn to nobody.
  */
 #ifndef CLI_ASK_TTYTURN_H
 #define CLI_ASK_TTYTURN_H
@@ -12,8 +13,8 @@
 
 /**
  * struct ttyturn
- * @fd: of a file that all runs of this user share; a byte of it stands for a terminal. -1: there is
- *      none, and nobody is waited for
+ * @fd: of a file that all runs of this user share; a byte of it stands for a process group at a
+ *      terminal. -1: there is none, and nobody is waited for
  * @tty: the terminal's device
  */
 struct ttyturn {

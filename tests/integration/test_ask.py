@@ -345,6 +345,26 @@ class AtTheTerminal(AskCase):
         self.assertIn("%s ended with 22" % other, seen)
         self.assertEqual(t.modes(), t.before)
 
+    def test_a_stopped_run_keeps_nobody_from_asking(self):
+        """Not by the key, which it would hear of; its process group is not in front."""
+        holder = " ".join([self.w.sbx, "run", "--no-config", "--", "sh", "-c", "'touch go; exec sleep 60'"])
+        asker = " ".join([self.w.sbx, "run", "--no-config", "--", *self.curl(URL)])
+        t = Terminal(self.w, ["/bin/bash", "--norc", "-i"], env={"PS1": "ready "}, cwd=self.w.ws)
+        self.addCleanup(t.close)
+        self.addCleanup(self.w.run, ["rm", "-f", os.path.join(self.w.ws, "go")], cwd="/")
+        t.expect("ready")
+        t.send(holder + "\n")
+        while not os.path.exists(os.path.join(self.w.ws, "go")):
+            t.pump(0.1)
+        group = os.tcgetpgrp(t.master)
+        os.killpg(group, signal.SIGSTOP)
+        self.addCleanup(os.killpg, group, signal.SIGKILL)
+        t.expect("Stopped")
+        t.send(asker + "\n")
+        self.card(t)
+        t.send("do")
+        t.expect("denied good.example:80 once (tty)")
+
     def test_approvals_beside_a_run_that_asks(self):
         """At one terminal: whoever reads the keys first is the one who asks."""
         ask = "%s run --no-config -- %s </dev/null >/dev/null 2>&1" % (self.w.sbx, " ".join(self.curl("-f", URL)))
