@@ -35,7 +35,7 @@
 #include "base/forked.h"
 #include "launcher/caps.h"
 #include "launcher/command.h"
-#include "launcher/files/lockedin.h"
+#include "launcher/files/reopen.h"
 #include "launcher/files/mounts.h"
 #include "launcher/init_report.h"
 #include "launcher/pty.h"
@@ -142,7 +142,7 @@ static int set_up(struct init *in, struct error *err)
 
 	if (detach(in, err) || map_ids(in, err) || empty_core(err) || set_up_network(in, err))
 		return -1;
-	if (mounts_setup(in->plan, in->protect, &mounts, err) || lockedin_reopen(in->protect, err))
+	if (mounts_setup(in->plan, in->protect, &mounts, err) || reopen_inside(in->protect, err))
 		return -1;
 	in->mounts = &mounts;
 	in->tty = -1;

@@ -2,6 +2,7 @@
 """Standard input: a pipe from which somebody outside reads, too, and a file that is locked."""
 import os
 import shlex
+import stat
 import subprocess
 import sys
 import time
@@ -91,6 +92,29 @@ open("full", "w").close()
             with self.subTest(uid=uid):
                 self.assertIn(b"FETCH_HEAD: a symbolic link", told.replace(b"x", b"")[-500:])
                 self.assertFalse(os.path.lexists(self.work + "/.git/FETCH_HEAD"))
+
+    def test_a_device_that_everybody_needs(self):
+        """F-010: its mode is everybody's, and where root runs the command, it is the owner"""
+        node = self.work + "/null"
+        for uid in users():
+            self.fill(uid)
+            os.mknod(node, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
+            os.chown(node, uid, -1)
+            script = "; ".join("chmod %o /proc/self/fd/%d" % (0o640 + fd, fd) for fd in range(3))
+            for argv, mode in ((["sh", "-c", script], 0o642),
+                               (self.inside(["sh", "-c", script]), 0o666)):
+                os.chmod(node, 0o666)
+                with open(node, "r+b", buffering=0) as f:
+                    subprocess.run(argv, stdin=f, stdout=f, stderr=f, cwd=self.work, env=self.env(),
+                                   timeout=LIMIT, check=False, **self.identity(uid))
+                with self.subTest(uid=uid, argv=argv):
+                    self.assertEqual(stat.S_IMODE(os.stat(node).st_mode), mode)
+                with open(node, "rb") as f:
+                    p = subprocess.run(self.inside(["sh", "-c", "cat; echo read >&2; exec >/dev/stdin"]),
+                                       stdin=f, cwd=self.work, env=self.env(), capture_output=True,
+                                       timeout=LIMIT, check=False, **self.identity(uid))
+                self.assertEqual((p.stdout, p.stderr.split(b"\n")[0]), (b"", b"read"))
+            os.unlink(node)
 
     def test_a_locked_file(self):
         """F-010: the mount by which it was opened is writable; one that is not locked can be written"""
