@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/printable.h"
 #include "base/xalloc.h"
+#include "launcher/files/gitvisit.h"
 
 #define PLAIN_CHARS "/._-+,@%="
 #define NAME_ROOM   200 /* of a name, the rest for a number */
@@ -127,5 +128,5 @@ char *gitaway_put(const struct gitaway *a, int dir, const char *name, const char
 	from = xasprintf("%s/%s/%s", a->path, where, other);
 	to = xasprintf("%s/%s", a->path, at);
 	back = gitaway_back(from, to);
-	return xasprintf("the command has left it, and it has been put away%s", back);
+	return xasprintf(GITVISIT_GONE "it has been put away%s", back);
 }

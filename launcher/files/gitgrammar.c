@@ -88,15 +88,17 @@ static bool is_object(struct line l)
 	return l.n > 0 && object_length(l) == l.n;
 }
 
-static bool is_control(char c)
+bool gitgrammar_is_control(const char *p, size_t n)
 {
-	return (unsigned char)c < 0x20 || c == 0x7f;
+	return (unsigned char)p[0] < 0x20 || p[0] == 0x7f ||
+	       (n > 1 && (unsigned char)p[0] == 0xc2 && (unsigned char)p[1] >= 0x80 &&
+		(unsigned char)p[1] < 0xa0);
 }
 
 static bool is_shown(struct line l)
 {
 	for (size_t i = 0; i < l.n; i++)
-		if (is_control(l.p[i]) && l.p[i] != '\t')
+		if (gitgrammar_is_control(l.p + i, l.n - i) && l.p[i] != '\t')
 			return false;
 	return true;
 }
@@ -116,8 +118,8 @@ bool gitgrammar_is_component(const char *name, size_t n)
 	if (n == 0 || name[0] == '.' || (n >= lock && memcmp(name + n - lock, DOT_LOCK, lock) == 0))
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (is_control(name[i]) || name[i] == '/' || strchr(FORBIDDEN, name[i]) ||
-		    (i > 0 && name[i] == '.' && name[i - 1] == '.') ||
+		if (gitgrammar_is_control(name + i, n - i) || name[i] == '/' ||
+		    strchr(FORBIDDEN, name[i]) || (i > 0 && name[i] == '.' && name[i - 1] == '.') ||
 		    (i > 0 && name[i] == '{' && name[i - 1] == '@'))
 			return false;
 	return true;
@@ -172,6 +174,12 @@ bool gitgrammar_text(const char *text, size_t n, const char *at)
 	return are_lines(text, n, is_shown);
 }
 
+/* git makes no branch whose name a tool could take for an option; a prompt's command line is made of it. */
+static bool is_option(struct line name)
+{
+	return starts_with(name, REFS "heads/-");
+}
+
 bool gitgrammar_head(const char *text, size_t n, const char *at)
 {
 	struct line l = one_line(text, n), name;
@@ -180,7 +188,7 @@ bool gitgrammar_head(const char *text, size_t n, const char *at)
 	if (!starts_with(l, REF))
 		return is_object(l);
 	name = behind(l, strlen(REF));
-	return is_full_refname(name) ||
+	return (is_full_refname(name) && !is_option(name)) ||
 	       (name.n == strlen(NO_BRANCH) && memcmp(name.p, NO_BRANCH, name.n) == 0);
 }
 

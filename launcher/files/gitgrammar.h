@@ -16,6 +16,14 @@
  */
 typedef bool gitgrammar(const char *text, size_t n, const char *at);
 
+/**
+ * gitgrammar_is_control() - whether a text begins with a control character
+ * @n: at least 1
+ *
+ * One of ASCII's, or in UTF-8 one of those that a terminal takes for an escape and a letter (C1).
+ */
+bool gitgrammar_is_control(const char *p, size_t n);
+
 /** gitgrammar_is_component() - whether a name may be one of a reference's (git-check-ref-format(1)). */
 bool gitgrammar_is_component(const char *name, size_t n);
 

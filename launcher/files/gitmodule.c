@@ -314,7 +314,7 @@ bool gitmodule_is_plain(const struct gitvisit *v, int dir, const char *at, int t
 
 bool gitmodule_is_led_to(const struct gitvisit *v, int worktree, int git, int tree)
 {
-	CLEANUP_FREE char *text = gittree_read(worktree, DOT_GIT);
+	CLEANUP_FREE char *text = gittree_read(v, worktree, DOT_GIT);
 	CLEANUP_FREE char *top = fd_path(git), *path = NULL;
 	CLEANUP_CLOSE int dir = -1;
 	const char *prefix = "gitdir: ";

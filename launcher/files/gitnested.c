@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/xalloc.h"
 #include "launcher/files/gitaway.h"
+#include "launcher/files/gitvisit.h"
 
 #define DOT_GIT	  GITNESTED_DOT_GIT
 #define DEPTH_MAX 128
@@ -115,5 +116,5 @@ char *gitnested_unmake(int dir)
 	from = xasprintf("%s/%s", path ? path : ".", name);
 	to = xasprintf("%s/" DOT_GIT, path ? path : ".");
 	back = gitaway_back(from, to);
-	return xasprintf("the command has left it, and its .git is %s now%s", name, back);
+	return xasprintf(GITVISIT_GONE "its .git is %s now%s", name, back);
 }

@@ -83,7 +83,7 @@ static size_t filter(struct gitvisit_known *g, const struct gitvisit *v, const c
 		if (taken && p[0] != '^') {
 			line = xstrndup(p, len);
 			v->say(v->arg, at, SHOWS, line,
-			       "the command has left the line, and it has been taken out");
+			       GITVISIT_GONE "the line has been taken out");
 		}
 		if (!taken) {
 			memmove(out, p, whole);

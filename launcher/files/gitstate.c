@@ -58,8 +58,7 @@
 #define COPIES	"git would copy a file from elsewhere into rr-cache:"
 #define STASH	"the next 'git commit' would write what is in this stash into the working tree:"
 
-/* "exec COMMAND" or "x COMMAND", as git reads it, or might. */
-static bool is_exec(const char *line, size_t n)
+bool gitstate_is_exec(const char *line, size_t n)
 {
 	size_t i = 0;
 
@@ -91,7 +90,7 @@ static void note_lines(struct gitvisit_known *g, const struct gitvisit *v, int d
 	for (const char *p = text, *end = text ? text + n : NULL; p && p < end;) {
 		size_t len = line_length(p, end);
 
-		if (is_exec(p, len)) {
+		if (gitstate_is_exec(p, len)) {
 			CLEANUP_FREE char *line = xstrndup(p, len);
 
 			gitseen_add(&g->seen, GITSEEN_LINE, "", p, len);
@@ -111,11 +110,10 @@ size_t gitstate_filter(const struct gitvisit_known *g, const struct gitvisit *v,
 	for (char *p = text, *end = text + n; p < end;) {
 		size_t len = line_length(p, end), whole = len + (p + len < end);
 
-		if (is_exec(p, len) && !gitseen_has(&g->seen, GITSEEN_LINE, "", p, len)) {
+		if (gitstate_is_exec(p, len) && !gitseen_has(&g->seen, GITSEEN_LINE, "", p, len)) {
 			CLEANUP_FREE char *line = xstrndup(p, len);
 
-			v->say(v->arg, at, what, line,
-			       "the command has left the line, and it has been taken out");
+			v->say(v->arg, at, what, line, GITVISIT_GONE "the line has been taken out");
 			++*taken;
 		} else {
 			memmove(out, p, whole);
@@ -359,7 +357,7 @@ static bool is_sparse_config(const char *text, size_t n)
  * Whether the working tree that "gitdir" names has a .git that leads back to @dir, or there is none.
  * git worktree repair writes such a file into whatever directory it is.
  */
-static bool leads_back(const char *gitdir, size_t n, int dir)
+static bool leads_back(const struct gitvisit *v, const char *gitdir, size_t n, int dir)
 {
 	CLEANUP_FREE char *where = xstrndup(gitdir, n), *back = NULL;
 	CLEANUP_CLOSE int tree = -1, other = -1;
@@ -375,7 +373,7 @@ static bool leads_back(const char *gitdir, size_t n, int dir)
 	tree = openat(dir, *where ? where : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (tree < 0)
 		return errno == ENOENT || errno == ENOTDIR;
-	back = gittree_read(tree, DOT_GIT);
+	back = gittree_read(v, tree, DOT_GIT);
 	if (!back || strncmp(back, "gitdir: ", 8) != 0)
 		return false;
 	back[strcspn(back, "\r\n")] = '\0';
@@ -392,7 +390,7 @@ static void visit_gitdir(struct gitvisit_known *g, const struct gitvisit *v, int
 	size_t n = 0;
 	CLEANUP_FREE char *text = gitvisit_read(g, v, dir, "gitdir", at, &n);
 
-	if (text && !leads_back(text, n, dir) &&
+	if (text && !leads_back(v, text, n, dir) &&
 	    !gitvisit_is_users(g, v, GITSEEN_FILE, at, text, n))
 		gitvisit_deal(v, dir, "gitdir", at, REPAIRS, text);
 }

@@ -44,6 +44,9 @@ bool gitstate_is_top(const char *name);
 void gitstate_top(struct gitvisit_known *g, const struct gitvisit *v, int dir, const char *name,
 		  const char *at);
 
+/** gitstate_is_exec() - whether a line is "exec COMMAND" or "x COMMAND", as git reads it, or might. */
+bool gitstate_is_exec(const char *line, size_t n);
+
 /**
  * gitstate_filter() - take lines that would be run, and are not known, out of the list of a rebase
  * @text: changed in place

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,9 @@
 #include "base/xalloc.h"
 #include "launcher/files/gitconfig.h"
 
+#define CONFIG	 "config"
 #define FILE_MAX (4 * 1024 * 1024)
+#define LINK_MAX (2 * PATH_MAX) /* of a file that says where something is */
 
 static void take_worktree(void *arg, const char *section, const char *key, const char *value)
 {
@@ -28,19 +31,21 @@ static void take_worktree(void *arg, const char *section, const char *key, const
 }
 
 /* Of files that are locked, if they were there at the start. */
-char *gittree_read(int dir, const char *name)
+char *gittree_read(const struct gitvisit *v, int dir, const char *name)
 {
 	CLEANUP_CLOSE int fd = fd_open_regular(dir, name, O_NOFOLLOW, &(struct error){ 0 });
 	size_t n;
 
-	return fd < 0 ? NULL : fd_read_file(fd, FILE_MAX, &n);
+	if (fd < 0)
+		return NULL;
+	return gitvisit_read_all(v, fd, strcmp(name, CONFIG) == 0 ? FILE_MAX : LINK_MAX, &n);
 }
 
 /* Where the working tree is, as a linked worktree's or a submodule's git directory says; or NULL. */
-static char *read_where(int dir)
+static char *read_where(const struct gitvisit *v, int dir)
 {
-	CLEANUP_FREE char *back = gittree_read(dir, "gitdir");
-	CLEANUP_FREE char *config = back ? NULL : gittree_read(dir, "config");
+	CLEANUP_FREE char *back = gittree_read(v, dir, "gitdir");
+	CLEANUP_FREE char *config = back ? NULL : gittree_read(v, dir, CONFIG);
 	size_t n;
 	char *where = NULL;
 
@@ -61,7 +66,7 @@ int gittree_open(struct gitvisit_known *g, const struct gitvisit *v, int dir, co
 {
 	const char *slash = strrchr(at, '/');
 	CLEANUP_FREE char *above = xstrndup(at, slash ? (size_t)(slash - at) : 0);
-	CLEANUP_FREE char *where = read_where(dir);
+	CLEANUP_FREE char *where = read_where(v, dir);
 	CLEANUP_FREE char *known = NULL;
 	CLEANUP_CLOSE int fd = where ? openat(dir, where, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	struct stat st;

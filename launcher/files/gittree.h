@@ -6,8 +6,13 @@
 
 #include "launcher/files/gitvisit.h"
 
-/** gittree_read() - a file in a git directory; the caller frees it. NULL if there is none. */
-char *gittree_read(int dir, const char *name);
+/**
+ * gittree_read() - a file in a git directory, or ".git"
+ *
+ * Return: the text, which the caller frees; NULL if there is none, if it is too large for what it is, or if
+ * the walk has read enough.
+ */
+char *gittree_read(const struct gitvisit *v, int dir, const char *name);
 
 /**
  * gittree_open() - the working tree of a linked worktree or a submodule

@@ -17,7 +17,7 @@
 const char *gitvisit_remove(int dir, const char *name)
 {
 	return unlinkat(dir, name, 0) == 0
-		       ? "the command has left it, and it has been removed"
+		       ? GITVISIT_GONE "it has been removed"
 		       : "the command has left it; remove it before you use git there";
 }
 

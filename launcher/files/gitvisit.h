@@ -53,6 +53,9 @@ struct gitvisit {
 	"it may be left from a run that was killed with all its processes: remove it if it is " \
 	"not yours"
 
+/* How each text begins that says that what was there is no more. */
+#define GITVISIT_GONE "the command has left it, and "
+
 /** gitvisit_is_older() - whether what was changed at @ctime is none of another run's command. */
 bool gitvisit_is_older(const struct gitvisit_known *g, struct timespec ctime);
 

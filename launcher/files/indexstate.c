@@ -47,9 +47,9 @@ static void take_format(void *arg, const char *section, const char *key, const c
 }
 
 /* The size of an object's name, as the configuration says, which is locked. */
-static size_t hash_size(int dir)
+static size_t hash_size(const struct gitvisit *v, int dir)
 {
-	CLEANUP_FREE char *common = gittree_read(dir, "commondir");
+	CLEANUP_FREE char *common = gittree_read(v, dir, "commondir");
 	CLEANUP_CLOSE int other = -1;
 	CLEANUP_FREE char *config = NULL;
 	size_t hash = GITINDEX_SHA1;
@@ -58,7 +58,7 @@ static size_t hash_size(int dir)
 		common[strcspn(common, "\r\n")] = '\0';
 		other = openat(dir, common, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	}
-	config = gittree_read(other < 0 ? dir : other, "config");
+	config = gittree_read(v, other < 0 ? dir : other, "config");
 	if (config)
 		gitconfig_parse(config, strlen(config), take_format, &hash);
 	return hash;
@@ -224,7 +224,7 @@ void indexstate_visit(struct gitvisit_known *g, const struct gitvisit *v, int di
 	links.tree = own ? g->tree : other;
 	links.git = own ? dir : -1;
 	links.max = shared ? NAMES_MAX : LINKS_MAX;
-	links.hash = hash_size(dir);
+	links.hash = hash_size(v, dir);
 	if (text)
 		is = gitindex_check(text, n, links.hash, shared, take_link, &links, &found);
 	if (links.n > links.max || links.unseen)

@@ -16,7 +16,7 @@
  * directories are entered by descriptors, and permissions that were taken are given back. What was there
  * is known by its inode and its times, which no command can set: a name is free again when another run
  * has removed what had it. While another run is under way, what is younger than that is not taken for the
- * user's. Objects themselves are not looked at: git makes them under other names and renames them. Nor is
+ * user's. Among objects only what is no file is looked for: git makes them under other names and renames them. Not looked at is
  * what is locked, where only the user can have changed something.
  */
 #include "launcher/files/leftover.h"
@@ -34,6 +34,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -45,14 +46,17 @@
 #include "launcher/files/gitform.h"
 #include "launcher/files/gitmodule.h"
 #include "launcher/files/gitname.h"
+#include "launcher/files/gitgrammar.h"
 #include "launcher/files/gitreplace.h"
+#include "launcher/files/gitshown.h"
 #include "launcher/files/gitstate.h"
+#include "launcher/files/gitstore.h"
 #include "launcher/files/gitvisit.h"
 #include "launcher/files/takendir.h"
 
 #define ENTRIES_MAX (1024 * 1024) /* that are looked at, a fraction of a second */
 #define DEPTH_MAX   128
-#define LINES_MAX   20 /* that are told of one directory; a command can make any number */
+#define LINES_MAX   20 /* that are told of one directory, and of what is still there */
 
 #define ANYWHERE "" /* no name of an entry */
 
@@ -64,6 +68,7 @@
 /**
  * struct leftover - what is known
  * @unseen: directories that could not be looked at, "" for all
+ * @started: when it was looked at
  * @open: a git directory in sight, a bare repository's, say, beside whose names a person may keep others
  */
 struct leftover {
@@ -73,6 +78,7 @@ struct leftover {
 	char **unseen;
 	size_t nunseen;
 	struct gitvisit_known state;
+	struct timespec started;
 	bool open;
 	struct baretree tree;
 };
@@ -82,6 +88,8 @@ struct leftover {
  * @within: how much of a path leads to the git directory that the walk is in
  * @fresh: in a directory of which nothing is known, and that will be put away, or told of, as a whole
  * @files: how many files are in that
+ * @stored: how many more objects may be looked at
+ * @lines: how many things have been taken away; @left are still there, and told of in any case
  */
 struct visit {
 	struct leftover *l;
@@ -90,8 +98,8 @@ struct visit {
 	bool fresh;
 	unsigned long files;
 	struct gitvisit state;
-	unsigned long entries, lines;
-	uint64_t read;
+	unsigned long entries, lines, left;
+	uint64_t read, stored;
 	leftover_tell *tell;
 	void *arg;
 };
@@ -106,8 +114,10 @@ static void say(void *arg, const char *at, const char *what, const char *which, 
 	char where[PATH_MAX], shown[256];
 	CLEANUP_FREE char *path = xasprintf("%s%s%s", v->l->path, *at ? "/" : "", at);
 	CLEANUP_FREE char *line = NULL;
+	bool gone = strncmp(done, GITVISIT_GONE, strlen(GITVISIT_GONE)) == 0;
+	unsigned long *count = gone ? &v->lines : &v->left;
 
-	if (v->lines++ >= LINES_MAX)
+	if (++*count > LINES_MAX)
 		return;
 	line = xasprintf("%s: %s%s%s; %s", log_escape(where, sizeof(where), path, strlen(path)),
 			 what, *which ? " " : "",
@@ -115,31 +125,48 @@ static void say(void *arg, const char *at, const char *what, const char *which, 
 	v->tell(v->arg, line);
 }
 
-static void say_rest(struct visit *v)
+static void say_more(const struct visit *v, unsigned long count, const char *what)
 {
 	CLEANUP_FREE char *line = NULL;
 
-	if (v->sweep && v->entries > ENTRIES_MAX)
-		say(v, "", "there is too much in it to be looked at", "", LOOK);
-	if (v->lines <= LINES_MAX)
+	if (count <= LINES_MAX)
 		return;
-	line = xasprintf("and %lu more like these", v->lines - LINES_MAX);
+	line = xasprintf("and %lu more like these%s", count - LINES_MAX, what);
 	v->tell(v->arg, line);
 }
 
-static const char *kind_of(mode_t mode)
+static void say_rest(struct visit *v)
 {
-	if (S_ISLNK(mode))
-		return "a symbolic link, which git would follow, to";
-	return S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+	if (v->sweep && v->entries > ENTRIES_MAX) {
+		v->left = 0; /* to be told in any case */
+		say(v, "", "there is too much in it to be looked at", "", LOOK);
+	}
+	say_more(v, v->lines, "");
+	say_more(v, v->left, v->sweep ? ", which are still there" : "");
 }
 
-/* HEAD of core.preferSymlinkRefs, and the lock files of emacs, which git does not open. */
-static bool is_harmless(const char *name, const char *target)
+/*
+ * The lock file of an emacs that edits one beside it, which leads nowhere: USER@HOST.PID. Where each name is
+ * a git directory a link is one, too: git worktree prune empties it, wherever it is.
+ */
+static bool is_editors(const char *name, const char *target, enum gitname_place place)
 {
-	return strncmp(name, ".#", 2) == 0 ||
-	       (strcmp(name, "HEAD") == 0 && strncmp(target, "refs/", 5) == 0 &&
-		!strstr(target, ".."));
+	return strncmp(name, ".#", 2) == 0 && strchr(target, '@') && !strchr(target, '/') &&
+	       place != GITNAME_WORKTREES && place != GITNAME_MODULES;
+}
+
+/* HEAD of core.preferSymlinkRefs, or of a remote; @within: its path within its git directory. */
+static bool is_head_link(const char *name, const char *target, enum gitname_place place,
+			 const char *within)
+{
+	CLEANUP_FREE char *text = xasprintf("ref: %s", target);
+
+	if (strcmp(name, "HEAD") != 0)
+		return false;
+	if (place == GITNAME_GIT || place == GITNAME_LINKED)
+		return gitgrammar_head(text, strlen(text), within);
+	return place == GITNAME_REFS && strncmp(target, "refs/", 5) == 0 &&
+	       gitgrammar_ref(text, strlen(text), within);
 }
 
 /** struct identity - of something that is neither a file nor a directory; hashed, gaps and all */
@@ -202,7 +229,8 @@ static void miss(struct visit *v, const char *at)
 	l->unseen[l->nunseen++] = xstrdup(at);
 }
 
-static void visit_odd(struct visit *v, int dir, const char *name, const char *at, mode_t mode)
+static void visit_odd(struct visit *v, int dir, const char *name, const char *at,
+		      enum gitname_place place, mode_t mode)
 {
 	struct identity id;
 	char target[PATH_MAX] = "";
@@ -211,20 +239,20 @@ static void visit_odd(struct visit *v, int dir, const char *name, const char *at
 	if (n < 0 || !identify(dir, name, &id))
 		return; /* gone */
 	target[n] = '\0';
-	if (is_harmless(name, target))
+	if (is_editors(name, target, place) || is_head_link(name, target, place, at + v->within))
 		return;
 	if (!v->sweep) {
 		remember(v->l, at, &id);
 		if (v->l->kind == LEFTOVER_ORPHAN)
-			say(v, at, kind_of(mode), target, GITVISIT_ORPHAN);
+			say(v, at, gitstore_kind(mode), target, GITVISIT_ORPHAN);
 		return;
 	}
 	if (is_known(v->l, at, &id))
 		return;
 	if (is_unseen(v->l, at))
-		gitform_tell_unseen(&v->state, at, kind_of(mode), target);
+		gitform_tell_unseen(&v->state, at, gitstore_kind(mode), target);
 	else
-		say(v, at, kind_of(mode), target, gitvisit_remove(dir, name));
+		say(v, at, gitstore_kind(mode), target, gitvisit_remove(dir, name));
 }
 
 /* Whether @at is "@name" or ends with "/@name". */
@@ -242,6 +270,15 @@ static bool is_store(enum gitname_place place, const char *name)
 		return isxdigit((unsigned char)name[0]) && isxdigit((unsigned char)name[1]) &&
 		       !name[2];
 	return place == GITNAME_ANNEX && strcmp(name, "objects") == 0;
+}
+
+/* At the start there is nothing to be remembered. git-annex's files are reached by links in any case. */
+static void visit_store(struct visit *v, int dir, const char *name, const char *at,
+			enum gitname_place place)
+{
+	if (v->sweep && place == GITNAME_OBJECTS &&
+	    !gitstore_visit(&v->state, dir, name, at, v->l->started, &v->stored))
+		miss(v, at);
 }
 
 static bool has(int dir, const char *name)
@@ -438,6 +475,7 @@ static void visit_file(struct visit *v, int dir, const char *name, const char *a
 	else if (gitstate_is_file(name))
 		gitstate_file(known, &v->state, dir, name, at);
 	v->files++;
+	gitshown_visit(known, &v->state, dir, name, at, place);
 	if (place == GITNAME_GIT && strcmp(name, GITREPLACE_PACKED) == 0)
 		gitreplace_packed(known, &v->state, dir, at);
 	if (!v->fresh && place == GITNAME_REPLACED && is.how == GITNAME_IS_TEXT)
@@ -453,16 +491,17 @@ static void visit_entry(struct visit *v, int dir, const char *above, const struc
 	mode_t mode = mode_of(dir, e);
 	CLEANUP_FREE char *at = NULL;
 
-	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-	    (S_ISDIR(mode) && is_store(place, e->d_name)))
+	if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 		return;
 	at = xasprintf("%s%s%s", above, *above ? "/" : "", e->d_name);
-	if (S_ISREG(mode))
+	if (S_ISDIR(mode) && is_store(place, e->d_name))
+		visit_store(v, dir, e->d_name, at, place);
+	else if (S_ISREG(mode))
 		visit_file(v, dir, e->d_name, at, place);
 	else if (S_ISDIR(mode))
 		visit_subdir(v, dir, e->d_name, at, place, depth);
 	else
-		visit_odd(v, dir, e->d_name, at, mode);
+		visit_odd(v, dir, e->d_name, at, place, mode);
 }
 
 /* Takes @fd, which may be -1. */
@@ -515,6 +554,8 @@ struct leftover *leftover_note(int dir, enum leftover_kind kind, leftover_tell *
 	v.state.task = kind == LEFTOVER_ORPHAN ? GITVISIT_WARN : GITVISIT_NOTE;
 	l->dir = fcntl(dir, F_DUPFD_CLOEXEC, 3);
 	l->kind = kind;
+	(void)clock_gettime(CLOCK_REALTIME_COARSE,
+			    &l->started); /* as the kernel's times of changes */
 	l->path = fd_path(dir);
 	l->state.tree = l->path && ends_with(l->path, ".git")
 				? openat(l->dir, "..", O_PATH | O_DIRECTORY | O_CLOEXEC)
@@ -544,7 +585,7 @@ void leftover_lock(struct leftover *l, int dir)
 
 void leftover_sweep(struct leftover *l, leftover_tell *tell, void *arg)
 {
-	struct visit v = { .l = l, .sweep = true, .tell = tell, .arg = arg };
+	struct visit v = { .l = l, .sweep = true, .tell = tell, .arg = arg, .stored = ENTRIES_MAX };
 	const struct gitaway away = { .top = l->dir, .path = l->path };
 	struct stat was;
 	bool given;

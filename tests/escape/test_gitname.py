@@ -184,14 +184,30 @@ class Names(GitWorld):
         if not os.path.exists(script):
             self.skipTest("git's prompt is elsewhere")
         for uid in users():
-            for name in ("HEAD", "rebase-merge/head-name"):
+            for name, esc in (("HEAD", "\\033["), ("rebase-merge/head-name", "\\033["), ("HEAD", "\\302\\233")):
                 for bare in (True, False):
                     self.repository(uid)
-                    done = self.command(uid, "mkdir -p .git/%s; printf 'ref: refs/heads/\\033[2Jx\\n' > .git/%s" %
-                                        (os.path.dirname(name), name), bare)
+                    done = self.command(uid, "mkdir -p .git/%s; printf 'ref: refs/heads/%s2Jx\\n' > .git/%s" %
+                                        (os.path.dirname(name), esc, name), bare)
                     self.assertEqual(AWAY in done.stderr, not bare, done.stderr)
                     shown = self.host(uid, "bash -c '. %s; __git_ps1 %%s'" % script, check=False)
-                    self.assertEqual("\033" in shown.stdout, bare)
+                    self.assertEqual("\033" in shown.stdout or "\x9b" in shown.stdout, bare)
+
+    def test_a_subject_in_a_prompt_is_plain(self):
+        if not shutil.which("zsh"):
+            excused.append("a subject in a prompt: zsh is not installed")
+            return
+        prompt = ("zsh -fc 'autoload -Uz vcs_info; zstyle :vcs_info:\\* actionformats %m; vcs_info; "
+                  "print -r -- $vcs_info_msg_0_'")
+        for uid in users():
+            for bare in (True, False):
+                self.repository(uid)
+                self.user(uid, CONFLICT)
+                done = self.inside_git(uid, "git rebase other 2> /dev/null; sed -i \"s/three/t$(printf '\\033[2J')/\" "
+                                       ".git/rebase-merge/done", bare)
+                self.assertEqual((done.returncode, "question marks" in done.stderr), (0, not bare), done.stderr)
+                shown = self.host(uid, prompt).stdout
+                self.assertIn("t\033[2J" if bare else "t?[2J", shown)
 
     def test_no_objects_come_from_elsewhere(self):
         for uid in users():

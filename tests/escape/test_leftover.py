@@ -21,6 +21,12 @@ LINKS = {
     "logs of a branch named as objects are": (
         "git checkout -q -b objects/ab/x; mkdir -p .git/logs/refs/heads/objects/ab; "
         "ln -sf $V .git/logs/refs/heads/objects/ab/x", GIT + "commit -q --allow-empty -m new"),
+    "a worktree by the name of a lock file": (
+        "mkdir .git/worktrees; ln -s $D '.git/worktrees/.#w'",
+        "echo > $D/f; git worktree prune; [ -e $D/f ] || echo gone > $V; rm -f $D/f"),
+    "an object": ("f=$(echo new | git hash-object --stdin | sed 's,^..,&/,'); mkdir -p .git/objects/${f%/*}; "
+                  "ln -s $V .git/objects/$f", "touch -d 2001-01-01 $V; echo new > n; git add n; "
+                  "[ $(stat -c %Y $V) -lt 1000000000 ] || echo later > $V"),
     "a taken permission": ("mkdir .git/logs/refs/d && ln -s $D .git/logs/refs/heads/d && "
                            "chmod 000 .git/logs/refs/heads",
                            "chmod 755 .git/logs/refs/heads && git branch d/new"),

@@ -107,6 +107,84 @@ static void test_links_inside_go(void **state)
 	assert_false(exists(".git/COMMIT_EDITMSG"));
 }
 
+/* git worktree prune empties what such a link leads to; no HEAD is a name that git would not give. */
+static void test_links_by_names_of_others_go(void **state)
+{
+	static const char *const links[] = {
+		"/etc .git/worktrees/.#a",
+		"a@b.1 .git/worktrees/.#a",
+		"/etc .git/modules/.#a",
+		"../a@b.1 .git/.#a",
+		"refs/heads/a .git/worktrees/HEAD",
+		"refs/heads/-a .git/HEAD",
+		"refs/heads/../../a .git/HEAD",
+		"\"refs/heads/a$(printf '\\033')\" .git/HEAD",
+		"refs/heads/m .git/refs/remotes/o/HEAD",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++) {
+		CLEANUP_FREE char *script = xasprintf("ln -sf %s", links[i]);
+
+		make_git(NULL);
+		shell("mkdir -p .git/worktrees .git/modules .git/refs/remotes/o");
+		run(LEFTOVER_GIT, script);
+		assert_int_equal(lines, 1);
+		assert_non_null(strstr(said, "; the command has left it, and it has been removed"));
+	}
+}
+
+static void test_links_by_names_of_gits_stay(void **state)
+{
+	(void)state;
+	shell("mkdir -p .git/refs/remotes/o");
+	run(LEFTOVER_GIT, "ln -sf refs/heads/m .git/HEAD; ln -s me@host.1:2 .git/.#COMMIT_EDITMSG; "
+			  "ln -s refs/remotes/o/m .git/refs/remotes/o/HEAD");
+	assert_int_equal(lines, 0);
+	assert_true(exists(".git/.#COMMIT_EDITMSG") && exists(".git/refs/remotes/o/HEAD"));
+}
+
+static void test_only_files_are_among_objects(void **state)
+{
+	(void)state;
+	shell("ln -s /etc/hosts .git/objects/ab/old; sleep .1");
+	run(LEFTOVER_GIT, "ln -s /etc/passwd .git/objects/ab/new; mkdir .git/objects/cd; "
+			  "mkfifo .git/objects/cd/pipe; echo x > .git/objects/cd/file; chmod 0 "
+			  ".git/objects/cd");
+	assert_int_equal(lines, 2);
+	assert_non_null(strstr(said, "objects/ab/new: a symbolic link"));
+	assert_non_null(strstr(said, "objects/cd/pipe: a pipe"));
+	assert_true(exists(".git/objects/ab/old") && exists(".git/objects/cd/file"));
+	assert_false(exists(".git/objects/ab/new") || exists(".git/objects/cd/pipe"));
+}
+
+/* What a command makes in crowds hides nothing that is still there. */
+static void test_what_stays_is_told_in_any_case(void **state)
+{
+	(void)state;
+	run(LEFTOVER_GIT, "for i in $(seq 50); do echo > .git/a$i; done; d=.git/refs; "
+			  "for i in $(seq 135); do d=$d/d; done; mkdir -p $d");
+	assert_non_null(strstr(said, "a directory that cannot be looked at"));
+	assert_non_null(strstr(said, "and 30 more like these"));
+}
+
+/* zsh's prompt shows it. */
+static void test_a_subject_controls_no_terminal(void **state)
+{
+	(void)state;
+	shell("mkdir .git/rebase-merge .git/rebase-apply; printf 'x\\033x\\n' > .git/MERGE_MSG; "
+	      "printf 'exec a\\033\\n' > .git/rebase-merge/done; cp .git/MERGE_MSG kept");
+	run(LEFTOVER_GIT,
+	    "printf 'pick a b\\033\\tb\\302\\233\\303\\251\\n' >> .git/rebase-merge/done; "
+	    "printf 'a\\033\\n\\nb\\f\\n' > .git/rebase-apply/0001; cp .git/rebase-apply/0001 "
+	    ".git/rebase-apply/msg-clean");
+	assert_int_equal(lines, 3);
+	assert_non_null(strstr(said, "there are question marks in their place"));
+	shell("printf 'exec a\\033\\npick a b?\\tb??\\303\\251\\n' | cmp - .git/rebase-merge/done; "
+	      "printf 'a?\\n\\nb\\f\\n' | cmp - .git/rebase-apply/0001; cmp .git/rebase-apply/0001 "
+	      ".git/rebase-apply/msg-clean; cmp kept .git/MERGE_MSG");
+}
+
 static void test_pipes_go(void **state)
 {
 	(void)state;
@@ -177,7 +255,7 @@ static void test_names_of_branches_are_no_places(void **state)
 	run(LEFTOVER_GIT, "mkdir -p .git/modules/b/objects/ab; echo > .git/modules/b/HEAD; "
 			  "for i in a b; do ln -s / .git/modules/$i/objects/ab/l; done");
 	assert_false(exists(".git/modules/b")); /* which is none that git has made */
-	assert_int_equal(lines, 2);
+	assert_int_equal(lines, 3);
 }
 
 /* Only the user can have made something there. */
@@ -297,7 +375,7 @@ static void test_lines_of_a_rebase_go(void **state)
 	    "mkdir .git/rebase-merge; printf 'pick 1\\nexec touch a\\n x b\\nx\\nlabel x\\n"
 	    "execute\\n' > .git/rebase-merge/git-rebase-todo");
 	assert_int_equal(lines, 3);
-	assert_non_null(strstr(said, "exec touch a; the command has left the line"));
+	assert_non_null(strstr(said, "exec touch a; the command has left it, and the line"));
 	shell("printf 'pick 1\\nlabel x\\nexecute\\n' | cmp - .git/rebase-merge/git-rebase-todo");
 }
 
@@ -807,7 +885,7 @@ static void test_what_git_writes_stays(void **state)
 		{ "fast_import_crash_4", "x" },
 		{ "gc.pid", "1 host" },
 		{ "MERGE_MODE", "no-ff" },
-		{ "MERGE_MSG", "\\033 any\\n" },
+		{ "SQUASH_MSG", "\\033 any\\n" },
 		{ "BISECT_START", "main\\n" },
 		{ "BISECT_TERMS", "bad\\ngood\\n" },
 		{ "info/sparse-checkout", "/*\\n" },
@@ -882,7 +960,7 @@ static void test_new_replacements_go(void **state)
 			  "for r in heads/a replace/aa tags/t replace/bb replace/cc; do "
 			  "echo " OBJECT " refs/$r; echo ^" OBJECT "; done > .git/packed-refs");
 	assert_int_equal(lines, 1);
-	assert_non_null(strstr(said, "refs/replace/cc; the command has left the line"));
+	assert_non_null(strstr(said, "refs/replace/cc; the command has left it, and the line"));
 	shell("test $(wc -l < .git/packed-refs) = 8; ! grep -q cc .git/packed-refs");
 	assert_true(exists(".git/refs/replace/bb"));
 	run(LEFTOVER_GIT, "echo 1" OBJECT " > .git/refs/replace/bb");
@@ -1047,6 +1125,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_links_go, make_git),
+		cmocka_unit_test_setup(test_links_by_names_of_others_go, make_git),
+		cmocka_unit_test_setup(test_links_by_names_of_gits_stay, make_git),
+		cmocka_unit_test_setup(test_only_files_are_among_objects, make_git),
+		cmocka_unit_test_setup(test_what_stays_is_told_in_any_case, make_git),
+		cmocka_unit_test_setup(test_a_subject_controls_no_terminal, make_git),
 		cmocka_unit_test_setup(test_links_inside_go, make_git),
 		cmocka_unit_test_setup(test_pipes_go, make_git),
 		cmocka_unit_test_setup(test_files_and_what_was_there_stay, make_git),
