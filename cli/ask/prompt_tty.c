@@ -179,6 +179,9 @@ static bool take_modes(struct prompt_tty *t)
 	mine.c_cc[VTIME] = 0;
 	if (t->terminal.interrupt)
 		mine.c_cc[VINTR] = _POSIX_VDISABLE; /* comes to us as a key */
+	/* Stopped by Ctrl-S it would not take the end of the card, nor what puts its keys back. */
+	if (t->terminal.suspend)
+		mine.c_iflag &= (tcflag_t)~IXON;
 	if (tcsetattr(t->fd, TCSANOW, &mine) < 0)
 		return false;
 	t->owned = true;

@@ -426,6 +426,21 @@ class AtTheTerminal(AskCase):
         self.assertEqual(t.wait(), 22)
         self.assertIn("denied good.example:80 once (tty)", t.plain())
 
+    def test_the_key_that_stops_a_terminal_does_not_hold_the_card_there(self):
+        """The end of the card, and what puts the keys back, were lost; the rest came."""
+        t = self.terminal(["--ask", "tty", "--ask-timeout", "4"],
+                          ["sh", "-c", "printf '\\033[>3u'; curl -s %s; echo re''st" % URL])
+        self.card(t)
+        t.send("\x13")
+        while "rest" not in t.plain():
+            self.assertTrue(t.pump(20), t.plain())
+        self.assertEqual(t.wanted_keys(), 3)
+        shown = Screen(t.text).lines()
+        self.assertEqual([x for x in shown if "wants to reach" in x], [])
+        self.assertIn("sbx-net: denied good.example:80 once: nobody answered in time", shown)
+        self.assertEqual(t.wait(), 0)
+        self.assertEqual(t.modes(), t.before)
+
     def test_refusals_stand_beside_the_card(self):
         """A line of ours that comes while a question is up is no part of it."""
         t = self.terminal(["--ask", "tty", "-d", "other.example"],
