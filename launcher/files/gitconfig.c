@@ -1,5 +1,6 @@
 #include "launcher/files/gitconfig.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -82,7 +83,7 @@ static char *read_value(char *p)
 		}
 		if (*in == '\\' && in[1]) {
 			in++;
-			*out = *in == 'n' ? '\n' : *in == 't' ? '\t' : *in;
+			*out = *in == 'n' ? '\n' : *in == 't' ? '\t' : *in == 'b' ? '\b' : *in;
 		} else {
 			*out = *in;
 		}
@@ -113,9 +114,14 @@ void gitconfig_parse(char *text, size_t n, gitconfig_use *use, void *arg)
 		p += strcspn(p, BLANKS "=");
 		end = p;
 		p += strspn(p, BLANKS);
-		if (end == key || *p != '=')
-			continue; /* nothing, or a switch without a value */
-		*end = '\0';
-		use(arg, section, key, read_value(p + 1));
+		if (end == key)
+			continue;
+		if (*p == '=') {
+			*end = '\0';
+			use(arg, section, key, read_value(p + 1));
+		} else if (isalpha((unsigned char)*key)) { /* a switch without a value */
+			*end = '\0';
+			use(arg, section, key, "true");
+		}
 	}
 }

@@ -10,7 +10,7 @@
  * typedef gitconfig_use - takes one variable
  * @section: without the subsection, as it is spelt
  * @key: as it is spelt; both are compared without regard to case
- * @value: unquoted
+ * @value: unquoted; "true" of a switch that has none
  */
 typedef void gitconfig_use(void *arg, const char *section, const char *key, const char *value);
 

@@ -268,7 +268,7 @@ bool gitgrammar_branch(const char *text, size_t n, const char *at)
 
 	(void)at;
 	return (l.n == strlen("detached HEAD") && memcmp(l.p, "detached HEAD", l.n) == 0) ||
-	       is_revision(l);
+	       (is_full_refname(l) && !is_option(l));
 }
 
 static bool is_ref_or_object(struct line l)

@@ -322,7 +322,7 @@ bool gitmodule_is_led_to(const struct gitvisit *v, int worktree, int git, int tr
 	if (!text || !top || strncmp(text, prefix, strlen(prefix)) != 0)
 		return false;
 	text[strcspn(text, "\r\n")] = '\0';
-	dir = openat(worktree, text + strlen(prefix), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	dir = gittree_follow(v, worktree, text + strlen(prefix));
 	path = dir < 0 ? NULL : fd_path(dir);
 	if (!path || !path_beneath(path, top) || strlen(path) <= strlen(top) + 1 ||
 	    strncmp(path + strlen(top), "/modules/", strlen("/modules/")) != 0)

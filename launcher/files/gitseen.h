@@ -16,6 +16,7 @@ enum gitseen_kind {
 	GITSEEN_STRATEGY, /* its name, anywhere */
 	GITSEEN_FILE,	  /* the whole text of a file of git's state */
 	GITSEEN_TREE,	  /* where a working tree is */
+	GITSEEN_PLACE,	  /* where one is said to be */
 	GITSEEN_ODD,	  /* neither a file nor a directory */
 	GITSEEN_GIT,	  /* a submodule's git directory */
 	GITSEEN_INDEX,	  /* a file that holds git's index, by what it is and when it was changed */

@@ -370,14 +370,14 @@ static bool leads_back(const struct gitvisit *v, const char *gitdir, size_t n, i
 		where[--len] = '\0';
 	if (len >= 5 && strcmp(where + len - 5, "/.git") == 0)
 		where[len - 5] = '\0';
-	tree = openat(dir, *where ? where : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	tree = gittree_follow(v, dir, *where ? where : "/");
 	if (tree < 0)
 		return errno == ENOENT || errno == ENOTDIR;
 	back = gittree_read(v, tree, DOT_GIT);
 	if (!back || strncmp(back, "gitdir: ", 8) != 0)
 		return false;
 	back[strcspn(back, "\r\n")] = '\0';
-	other = openat(tree, back + 8, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	other = gittree_follow(v, tree, back + 8);
 	return other >= 0 && fstat(other, &a) == 0 && fstat(dir, &b) == 0 && a.st_dev == b.st_dev &&
 	       a.st_ino == b.st_ino;
 }
@@ -390,8 +390,8 @@ static void visit_gitdir(struct gitvisit_known *g, const struct gitvisit *v, int
 	size_t n = 0;
 	CLEANUP_FREE char *text = gitvisit_read(g, v, dir, "gitdir", at, &n);
 
-	if (text && !leads_back(v, text, n, dir) &&
-	    !gitvisit_is_users(g, v, GITSEEN_FILE, at, text, n))
+	if (text && !gitvisit_is_users(g, v, GITSEEN_FILE, at, text, n) &&
+	    !leads_back(v, text, n, dir))
 		gitvisit_deal(v, dir, "gitdir", at, REPAIRS, text);
 }
 

@@ -15,6 +15,15 @@
 char *gittree_read(const struct gitvisit *v, int dir, const char *name);
 
 /**
+ * gittree_follow() - open a directory that a file of the command's own names
+ * @dir: what a relative name is relative to
+ *
+ * Nobody outside is asked for it: by no link, and no name of an automounter's. Return: O_PATH, owned by the
+ * caller; -1 with errno.
+ */
+int gittree_follow(const struct gitvisit *v, int dir, const char *where);
+
+/**
  * gittree_open() - the working tree of a linked worktree or a submodule
  * @at: the path of a file in @dir
  *

@@ -56,7 +56,7 @@ static size_t hash_size(const struct gitvisit *v, int dir)
 
 	if (common) {
 		common[strcspn(common, "\r\n")] = '\0';
-		other = openat(dir, common, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		other = gittree_follow(v, dir, common);
 	}
 	config = gittree_read(v, other < 0 ? dir : other, "config");
 	if (config)

@@ -477,6 +477,22 @@ if os.path.islink("data"):
                         capture_output=True)
         return None if p.returncode == 77 else p.stdout
 
+    def check_what_git_is_led_to(self, uid, net):
+        """Names that the command leaves in .git are read outside, at the end."""
+        repo = self.work + "/led"
+        shutil.rmtree(repo, True)
+        lead = ("cd %s && git init -q . && mkdir -p .git/worktrees/a .git/worktrees/b w sub .git/modules/s; N=%s; echo x > "
+                ".git/worktrees/a/MERGE_RR; echo $N/host1.x.test/.git > .git/worktrees/a/gitdir; echo gitdir: $N/host2.x.test/d "
+                "> w/.git; echo $PWD/w/.git > .git/worktrees/b/gitdir; echo $N/host3.x.test > .git/worktrees/b/commondir; "
+                "echo ref: refs/heads/x | tee .git/worktrees/b/HEAD > .git/worktrees/a/HEAD; touch .git/worktrees/b/MERGE_RR; git "
+                "update-index --add --cacheinfo 160000,%040d,sub; cp .git/index .git/worktrees/b; echo gitdir: "
+                "$N/host4.x.test/d > sub/.git" % (repo, net, 1))
+        self.assertEqual(self.run_as(uid, ["git", "init", "-q", repo], capture_output=True).returncode, 0)
+        self.assertEqual(self.automounted(uid, self.inside(["sh", "-c", lead], "-C", repo)), "")
+        self.assertFalse(os.path.exists(repo + "/.git/worktrees/a/gitdir"))
+        self.assertFalse(os.path.exists(repo + "/.git/worktrees/b/gitdir"))
+        self.assertFalse(os.path.exists(repo + "/sub/.git"))
+
     def test_names_that_an_automounter_is_asked_for(self):
         """N-022: whoever looks a name up at /net has a program outside dial the host of that name"""
         if os.geteuid() != 0:
@@ -496,6 +512,7 @@ if os.path.islink("data"):
                             ["--read", net + "/known/file"], ["-C", net + "/known", "--fs", "off"],
                             ["--write", self.outside] if uid == 0 else []):
                 self.assertEqual(self.automounted(uid, self.inside(tries, *options)), "known\n", options)
+            self.check_what_git_is_led_to(uid, net)
             # the twin: what the user names is there as ever
             named = self.automounted(uid, self.inside(["stat", "-c", "%n", net + "/host"], "--read", net))
             self.assertEqual(named, "asked for host\n")

@@ -46,7 +46,9 @@ static void test_parse_reads_what_git_reads(void **state)
 	EXPECT("[a]\nb = \"x # y\" ; c\n", "a.b=x # y|");
 	EXPECT("[a]\nb = x\\\ny\nc = z\n", "a.b=xy|a.c=z|");
 	EXPECT("[a]\nb = \\\"x\\\\y\\tz\n", "a.b=\"x\\y\tz|");
-	EXPECT("[a]\nb\nc = d\n", "a.c=d|"); /* a switch */
+	EXPECT("[a]\nb\nc = d\n", "a.b=true|a.c=d|"); /* a switch */
+	EXPECT("[a]b\n[c]", "a.b=true|");
+	EXPECT("[a]\nb = x\\by\n", "a.b=x\by|");
 	EXPECT("[a]\nb =\n", "a.b=|");
 	EXPECT("; b = c\n# [x]\n[a]\nb = c", "a.b=c|");
 }
@@ -58,7 +60,7 @@ static void test_parse_is_not_led_astray(void **state)
 	EXPECT("[a]\n# comment \\\nb = c\n", "a.b=c|"); /* a comment is not continued */
 	EXPECT("\xef\xbb\xbf[a]\nb = c\n", "a.b=c|");
 	EXPECT("[a]\r\nb = x\\\r\ny\r\n", "a.b=xy|");
-	EXPECT("[a]\nb = x\0y\nc = z\n", "a.b=x|a.c=z|");
+	EXPECT("[a]\nb = x\0y\nc = z\n", "a.b=x|a.y=true|a.c=z|");
 	EXPECT("[a]\nb = \"x;\\\ny\"\n", "a.b=x;y|");
 	EXPECT("[a][core]b = c\n", "core.b=c|");
 	EXPECT("[a \"[\"] [b]\t[core] b = c\n", "core.b=c|");

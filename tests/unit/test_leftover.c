@@ -818,6 +818,7 @@ static void test_what_git_would_not_write_is_put_away(void **state)
 		{ "refs/heads/a b", OBJECT "\\n" },
 		{ "logs/refs/heads/..x", "x" },
 		{ "rebase-merge/head-name", "a b\\n" },
+		{ "rebase-merge/head-name", "config\\n" },
 		{ "rebase-merge/gpg_sign_opt", "-S --x\\n" },
 		{ "rebase-merge/author-script", "GIT_AUTHOR_NAME=$(x)\\n" },
 		{ "rebase-merge/refs-to-delete", "../x\\n" },
@@ -900,6 +901,7 @@ static void test_what_git_writes_stays(void **state)
 		{ "refs/jj/keep/" OBJECT, OBJECT "\\n" },
 		{ "logs/refs/heads/b", "x" },
 		{ "rebase-merge/head-name", "detached HEAD\\n" },
+		{ "rebase-merge/head-name", "refs/heads/a\\n" },
 		{ "rebase-merge/gpg_sign_opt", "-Sme@host.example\\n" },
 		{ "rebase-merge/author-script", "GIT_AUTHOR_NAME='\\''A'\\''\\n"
 						"GIT_AUTHOR_DATE='\\''@1 +0000'\\''\\n" },
