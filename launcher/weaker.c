@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-static const char *const name[] = { "proc", "landlock-scopes" };
+static const char *const name[] = { "proc", "landlock-scopes", "spelling" };
 static_assert(ARRAY_SIZE(name) == WEAKER_NUM, "each bit has a name");
 
 const char *weaker_name(size_t i)
@@ -33,7 +33,9 @@ int weaker_parse(const char *names, unsigned *out, struct error *err)
 
 		if (!bit) {
 			log_escape(shown, sizeof(shown), names, n);
-			return error_set(err, 0, "knows proc and landlock-scopes, not '%s'", shown);
+			return error_set(err, 0,
+					 "knows proc, landlock-scopes and spelling, not '%s'",
+					 shown);
 		}
 		set |= bit;
 		if (!names[n])

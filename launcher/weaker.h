@@ -22,8 +22,13 @@
  * alone (Landlock before ABI 6).
  */
 #define WEAKER_LANDLOCK_SCOPES (1u << 1)
+/*
+ * SPELLING: on a file system that takes .GIT for .git, where the kernel does not know that, what is
+ * locked in the workspace is so by one spelling only. What is hidden is never left so.
+ */
+#define WEAKER_SPELLING	       (1u << 2)
 
-#define WEAKER_NUM 2
+#define WEAKER_NUM 3
 
 /** weaker_name() - of bit number @i, below WEAKER_NUM. */
 const char *weaker_name(size_t i);

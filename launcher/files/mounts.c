@@ -389,10 +389,16 @@ static int check_spelling(struct work *w, size_t i)
 	other = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (other < 0 || is_same_mount(other, s->fd) || is_listed(dir, name))
 		return 0;
+	if (s->kind != STEP_HIDE && w->accept & WEAKER_SPELLING) {
+		w->weaker |= WEAKER_SPELLING;
+		return 0;
+	}
 	return error_set(w->err, 0,
 			 "%s cannot be kept from the command: on this file system it can be "
-			 "spelled %s as well; use a directory where case matters, or --fs strict",
-			 s->path, name);
+			 "spelled %s as well; use a directory where case matters, or --fs strict%s",
+			 s->path, name,
+			 s->kind == STEP_HIDE ? ""
+					      : ", or accept that with --accept-weaker=spelling");
 }
 
 static int check_spellings(struct work *w)

@@ -459,7 +459,11 @@ if os.path.islink("data"):
             self.fill(uid)
             for argv, want in ((inner, "0 #written #written #written"),
                                (self.inside(inner), "125 #first #first #first"),
-                               (self.inside(["true"], "--fs", "strict"), "0 #first #first #first")):
+                               (self.inside(["true"], "--fs", "strict"), "0 #first #first #first"),
+                               (self.inside(inner, "--accept-weaker=spelling"),
+                                "0 #written #written #written"),
+                               (self.inside(inner, "--accept-weaker=spelling", "--deny-read", "plain"),
+                                "125 #first #first #first")):
                 p = self.run_as(0, ["unshare", "-m", sys.executable, server, where, str(uid), *argv],
                                 capture_output=True)
                 if p.returncode == 77:

@@ -55,7 +55,7 @@ done <<'EOF'
 --ask auto tty control never exec:
 --fs workspace strict off
 --allow-from npm apt pip cargo go git
---accept-weaker proc landlock-scopes
+--accept-weaker proc landlock-scopes spelling
 --limit cpu= as= nofile= nproc= fsize=
 --report text markdown json junit sarif
 --audit journald fd:

@@ -18,6 +18,8 @@ static void test_parse_adds_up(void **state)
 	assert_int_equal(set, WEAKER_LANDLOCK_SCOPES);
 	assert_int_equal(weaker_parse("proc,proc", &set, &err), 0);
 	assert_int_equal(set, WEAKER_LANDLOCK_SCOPES | WEAKER_PROC);
+	assert_int_equal(weaker_parse("spelling", &set, &err), 0);
+	assert_int_equal(set, WEAKER_LANDLOCK_SCOPES | WEAKER_PROC | WEAKER_SPELLING);
 }
 
 static void test_parse_refuses_what_it_does_not_know(void **state)
