@@ -113,6 +113,7 @@ static const struct variable variables[] = {
 	{ "remote", "fetch", is_refspec },
 	{ "branch", "remote", is_origin },
 	{ "branch", "merge", is_refspec },
+	{ "lfs", "repositoryformatversion", is_word }, /* git-lfs */
 };
 
 static const struct variable *find_variable(const char *section, const char *key)

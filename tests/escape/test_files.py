@@ -485,7 +485,7 @@ if os.path.islink("data"):
         """Names that the command leaves in .git are read outside, at the end."""
         repo = self.work + "/led"
         shutil.rmtree(repo, True)
-        lead = ("cd %s && git init -q . && mkdir -p .git/worktrees/a .git/worktrees/b w sub .git/modules/s; N=%s; echo x > "
+        lead = ("cd %s && mkdir -p .git/worktrees/a .git/worktrees/b w sub .git/modules/s; N=%s; echo x > "
                 ".git/worktrees/a/MERGE_RR; echo $N/host1.x.test/.git > .git/worktrees/a/gitdir; echo gitdir: $N/host2.x.test/d "
                 "> w/.git; echo $PWD/w/.git > .git/worktrees/b/gitdir; echo $N/host3.x.test > .git/worktrees/b/commondir; "
                 "echo ref: refs/heads/x | tee .git/worktrees/b/HEAD > .git/worktrees/a/HEAD; touch .git/worktrees/b/MERGE_RR; git "
@@ -493,9 +493,10 @@ if os.path.islink("data"):
                 "$N/host4.x.test/d > sub/.git" % (repo, net, 1))
         self.assertEqual(self.run_as(uid, ["git", "init", "-q", repo], capture_output=True).returncode, 0)
         self.assertEqual(self.automounted(uid, self.inside(["sh", "-c", lead], "-C", repo)), "")
-        self.assertFalse(os.path.exists(repo + "/.git/worktrees/a/gitdir"))
-        self.assertFalse(os.path.exists(repo + "/.git/worktrees/b/gitdir"))
-        self.assertFalse(os.path.exists(repo + "/sub/.git"))
+        for gone in ("/.git/worktrees/a/gitdir", "/.git/worktrees/b/gitdir", "/sub/.git"):
+            self.assertFalse(os.path.lexists(repo + gone), gone)
+        for put in ("/.git/sbx-net.away/gitdir", "/sub/.git.sbx-net"):  # the command has made them
+            self.assertTrue(os.path.lexists(repo + put), put)
 
     def test_names_that_an_automounter_is_asked_for(self):
         """N-022: whoever looks a name up at /net has a program outside dial the host of that name"""

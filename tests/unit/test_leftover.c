@@ -1059,6 +1059,7 @@ static void test_a_new_submodule_obeys_nothing(void **state)
 	static const char *const evil[] = {
 		"printf '[core]\\n\\tfsmonitor = x\\n' >> $d/config",
 		"printf '[core]\\n\\tfsmonitor = x\\n' > $d/config",
+		"printf '[core]\\n\\tfsmonitor\\n' >> $d/config",
 		"printf '[include]\\n\\tpath = x\\n' >> $d/config",
 		"printf '\\0\\n[core]\\n\\tfsmonitor = x\\n' >> $d/config",
 		"sed -i s,x.git,y.git, $d/config",
@@ -1092,7 +1093,9 @@ static void test_a_new_submodule_obeys_nothing(void **state)
 	}
 	make_git(NULL);
 	shell(REGISTERED);
-	run(LEFTOVER_GIT, MODULE("sub", "cp .git/index $d/index; mkdir -p sub/sub"));
+	run(LEFTOVER_GIT,
+	    MODULE("sub", "cp .git/index $d/index; mkdir -p sub/sub; printf "
+			  "'[lfs]\\n\\trepositoryformatversion = 0\\n' >> $d/config"));
 	assert_string_equal(said, "");
 	assert_true(exists(".git/modules/sub/config") && exists("sub/.git"));
 	shell("rm -rf sub");
