@@ -28,13 +28,10 @@ struct shown {
 };
 
 static const struct shown files[] = {
-	{ GITNAME_GIT, "MERGE_MSG", true },
-	{ GITNAME_LINKED, "MERGE_MSG", true },
-	{ GITNAME_REBASE, "done", false },
-	{ GITNAME_REBASE, "git-rebase-todo", false },
-	{ GITNAME_APPLY, "final-commit", true },
-	{ GITNAME_APPLY, "msg-clean", true },
-	{ GITNAME_APPLY, "*", true },
+	{ GITNAME_GIT, "MERGE_MSG", true },   { GITNAME_LINKED, "MERGE_MSG", true },
+	{ GITNAME_REBASE, "done", false },    { GITNAME_REBASE, "git-rebase-todo", false },
+	{ GITNAME_SEQUENCER, "todo", false }, { GITNAME_APPLY, "final-commit", true },
+	{ GITNAME_APPLY, "msg-clean", true }, { GITNAME_APPLY, "*", true },
 };
 
 static bool is_number(const char *name)
@@ -52,12 +49,18 @@ static const struct shown *find(enum gitname_place place, const char *name)
 	return NULL;
 }
 
+/* A carriage return is part of the end of a line, or leads the cursor back. */
+static bool is_loud(const char *p, size_t n)
+{
+	return gitgrammar_is_control(p, n) && p[0] != '\t' && !(p[0] == '\r' && n == 1);
+}
+
 static bool quieten_line(char *p, size_t n)
 {
 	bool found = false;
 
 	for (size_t i = 0; i < n; i++)
-		if (gitgrammar_is_control(p + i, n - i) && p[i] != '\t' && p[i] != '\r') {
+		if (is_loud(p + i, n - i)) {
 			p[i] = '?';
 			found = true;
 		}

@@ -14,7 +14,8 @@
  * gitshown_quieten() - write "?" for what controls a terminal in a text
  * @head: only up to the first empty line
  *
- * Tabs and carriage returns stay, and lines of a rebase that are run, which are the user's (gitstate.c).
+ * Tabs stay, carriage returns at the end of a line, and lines of a rebase that are run, which are the
+ * user's (gitstate.c).
  * Return: whether there was anything.
  */
 bool gitshown_quieten(char *text, size_t n, bool head);

@@ -172,17 +172,21 @@ static void test_what_stays_is_told_in_any_case(void **state)
 static void test_a_subject_controls_no_terminal(void **state)
 {
 	(void)state;
-	shell("mkdir .git/rebase-merge .git/rebase-apply; printf 'x\\033x\\n' > .git/MERGE_MSG; "
+	shell("mkdir .git/rebase-merge .git/rebase-apply .git/sequencer; printf 'x\\033x\\n' > "
+	      ".git/MERGE_MSG; "
 	      "printf 'exec a\\033\\n' > .git/rebase-merge/done; cp .git/MERGE_MSG kept");
 	run(LEFTOVER_GIT,
+	    "printf 'pick a b\\rc\\r\\n' > .git/sequencer/todo; "
+
 	    "printf 'pick a b\\033\\tb\\302\\233\\303\\251\\n' >> .git/rebase-merge/done; "
 	    "printf 'a\\033\\n\\nb\\f\\n' > .git/rebase-apply/0001; cp .git/rebase-apply/0001 "
 	    ".git/rebase-apply/msg-clean");
-	assert_int_equal(lines, 3);
+	assert_int_equal(lines, 4);
 	assert_non_null(strstr(said, "there are question marks in their place"));
 	shell("printf 'exec a\\033\\npick a b?\\tb??\\303\\251\\n' | cmp - .git/rebase-merge/done; "
 	      "printf 'a?\\n\\nb\\f\\n' | cmp - .git/rebase-apply/0001; cmp .git/rebase-apply/0001 "
 	      ".git/rebase-apply/msg-clean; cmp kept .git/MERGE_MSG");
+	shell("printf 'pick a b?c\\r\\n' | cmp - .git/sequencer/todo");
 }
 
 static void test_pipes_go(void **state)
