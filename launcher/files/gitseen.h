@@ -26,6 +26,7 @@ enum gitseen_kind {
 	GITSEEN_FORM,	   /* any other file, by what it is and when it was changed */
 	GITSEEN_REPLACED,  /* an object that another stands for, by a line of packed-refs */
 	GITSEEN_TOOL_TREE, /* one that is a working tree, which some tools keep in a git directory */
+	GITSEEN_STORE,	   /* a directory of objects */
 	GITSEEN_DIR,	   /* a directory of which nothing is known */
 	GITSEEN_LOCKED,	   /* a directory in which the command cannot write */
 };

@@ -2,8 +2,9 @@
  * Theory of operation
  *
  * git opens what has the name of an object: of a link it changes the time of what that leads to, and for a
- * pipe it waits. There may be very many objects, so that nothing is remembered at the start: no command sets
- * the time of a change, which directories have as well.
+ * pipe it waits. There may be very many objects, so that
+ * nothing but the directory itself is remembered at the start: no command sets the time of a change, which
+ * directories have as well.
  */
 #include "launcher/files/gitstore.h"
 

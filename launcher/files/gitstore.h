@@ -17,7 +17,7 @@ const char *gitstore_kind(mode_t mode);
 /**
  * gitstore_visit() - remove links, pipes and the like from a directory of objects, and tell of them
  * @at: its path
- * @started: what was there then stays
+ * @started: what was there then stays; zero if the directory itself was not
  * @left: how many more entries may be looked at
  *
  * Return: whether all of it could be looked at.

@@ -272,12 +272,27 @@ static bool is_store(enum gitname_place place, const char *name)
 	return place == GITNAME_ANNEX && strcmp(name, "objects") == 0;
 }
 
-/* At the start there is nothing to be remembered. git-annex's files are reached by links in any case. */
+/*
+ * Of the start the directory itself is remembered: by another one in its place older links could come. Files of
+ * git-annex's are reached by links in any case.
+ */
 static void visit_store(struct visit *v, int dir, const char *name, const char *at,
 			enum gitname_place place)
 {
-	if (v->sweep && place == GITNAME_OBJECTS &&
-	    !gitstore_visit(&v->state, dir, name, at, v->l->started, &v->stored))
+	struct gitseen *seen = &v->l->state.seen;
+	struct timespec started = { 0 };
+	uint64_t id[2];
+	struct stat st;
+
+	if (place != GITNAME_OBJECTS || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	id[0] = st.st_dev;
+	id[1] = st.st_ino;
+	if (!v->sweep)
+		gitseen_add(seen, GITSEEN_STORE, at, id, sizeof(id));
+	else if (gitseen_has(seen, GITSEEN_STORE, at, id, sizeof(id)) || is_unseen(v->l, at))
+		started = v->l->started;
+	if (v->sweep && !gitstore_visit(&v->state, dir, name, at, started, &v->stored))
 		miss(v, at);
 }
 

@@ -148,14 +148,17 @@ static void test_only_files_are_among_objects(void **state)
 {
 	(void)state;
 	shell("ln -s /etc/hosts .git/objects/ab/old; sleep .1");
-	run(LEFTOVER_GIT, "ln -s /etc/passwd .git/objects/ab/new; mkdir .git/objects/cd; "
+	shell("mkdir moved; ln -s /etc/hosts moved/link; sleep .1");
+	run(LEFTOVER_GIT, "mv moved .git/objects/ef; ln -s /etc/passwd .git/objects/ab/new; mkdir "
+			  ".git/objects/cd; "
 			  "mkfifo .git/objects/cd/pipe; echo x > .git/objects/cd/file; chmod 0 "
 			  ".git/objects/cd");
-	assert_int_equal(lines, 2);
+	assert_int_equal(lines, 3);
 	assert_non_null(strstr(said, "objects/ab/new: a symbolic link"));
 	assert_non_null(strstr(said, "objects/cd/pipe: a pipe"));
 	assert_true(exists(".git/objects/ab/old") && exists(".git/objects/cd/file"));
-	assert_false(exists(".git/objects/ab/new") || exists(".git/objects/cd/pipe"));
+	assert_false(exists(".git/objects/ef/link") || exists(".git/objects/ab/new") ||
+		     exists(".git/objects/cd/pipe"));
 }
 
 /* What a command makes in crowds hides nothing that is still there. */
