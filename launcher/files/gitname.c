@@ -505,8 +505,6 @@ static bool is_fanout(const char *name)
 
 static struct gitname git_dir(const char *name)
 {
-	if (starts_with(name, GITAWAY_NAME))
-		return (struct gitname){ .how = GITNAME_IS_AWAY, .place = GITNAME_DATA };
 	if (strcmp(name, "sl") ==
 	    0) /* Sapling's, whose configuration is locked if it is there (protect.c) */
 		return (struct gitname){ .how = GITNAME_UNKNOWN, .place = GITNAME_DATA };
@@ -541,6 +539,9 @@ static struct gitname kind_of_ref(const char *name)
 
 struct gitname gitname_of_dir(enum gitname_place place, const char *name)
 {
+	/* of a linked worktree's, too, should it be swept before the repository that it is in */
+	if ((place == GITNAME_GIT || place == GITNAME_LINKED) && starts_with(name, GITAWAY_NAME))
+		return (struct gitname){ .how = GITNAME_IS_AWAY, .place = GITNAME_DATA };
 	switch (place) {
 	case GITNAME_GIT:
 		return git_dir(name);

@@ -1041,6 +1041,12 @@ static void test_nothing_is_lost_where_things_are_put(void **state)
 	assert_false(exists(".git/z") || exists("there/z"));
 	shell("rmdir there; grep -qr 4 .git/sbx-net.away*");
 	make_git(NULL);
+	run(LEFTOVER_GIT, "mkdir -p .git/worktrees/w/sbx-net.away; echo x > "
+			  ".git/worktrees/w/sbx-net.away/x; echo x "
+			  "> .git/worktrees/w/x");
+	assert_int_equal(lines, 1); /* where a sweep of the worktree's own has put it */
+	assert_true(exists(".git/worktrees/w/sbx-net.away/x") && exists(".git/sbx-net.away/x"));
+	make_git(NULL);
 	run(LEFTOVER_GIT, "echo 5 > \".git/\\$(touch x)\"");
 	assert_null(strstr(said, "mv "));
 	assert_true(exists(".git/sbx-net.away/odd"));
