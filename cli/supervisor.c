@@ -177,23 +177,22 @@ static void kill_run(const struct supervisor *s, int sig, const char *when)
 }
 
 /*
- * A command that reads the terminal itself would go on with it while our shell has it, and take what is
- * typed there; and one that would stop by the key, had it a shell, cannot by itself. So all of it stops, whatever it thinks of SIGTSTP, and comes back in the foreground only.
- * Where it is to end before that, it is not asked to do so by itself: nothing of ours may touch the
- * terminal meanwhile. A command that stops by itself has done so for its shell, which is ours.
+ * Without us no command runs on: nobody serves the proxy, nor shows its output. Nor could one stop by the
+ * signal for it, with no shell in its session; and one that reads the terminal itself would take what is
+ * typed to our shell. So all of it stops, whatever it thinks of SIGTSTP, and comes back, where it has the
+ * terminal, in the foreground only. Where it is to end before that, it is not asked to do so by itself:
+ * nothing of ours may touch the terminal meanwhile. A command that stops by itself has done so for its
+ * shell, which is ours; what else it has started goes on as without us.
  */
 static void stop(struct supervisor *s, bool by_itself)
 {
-	bool freeze = terminal_shared() || terminal_stop_typed();
+	bool freeze = terminal_stop_typed() || terminal_shared() || !by_itself;
 	int sig;
 
 	if (freeze)
 		launcher_freeze(s->cfg->launcher);
-	else if (!by_itself)
-		launcher_signal(s->cfg->launcher, SIGTSTP);
 	asking_pause(s->cfg->asking);
-	if (freeze || by_itself)
-		terminal_drain();
+	terminal_drain();
 	terminal_pause();
 	sig = terminal_stop(freeze || terminal_active()); /* our shell waits for us to stop, too */
 	if (sig) {

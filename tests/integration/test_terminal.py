@@ -423,13 +423,13 @@ if len(sys.argv) > 1:
     COUNTS_BELOW = ("python3 -uc 'import itertools, time\nfor i in itertools.count():\n"
                     "  print(\"n%d\" % i)\n  time.sleep(0.05)'; true")
 
-    def under_a_shell(self, script):
-        """A run typed to a shell outside."""
+    def under_a_shell(self, script, before=b"", after=b""):
+        """A run typed to a shell outside, with something around it."""
         t = Terminal(["bash", "--norc", "--noprofile", "--noediting", "-i"], self.work)
         self.addCleanup(t.close)
         with open(self.work + "/script", "w", encoding="ascii") as f:
             f.write(script)
-        t.type(b"PS1='ready''> '; %s run --no-config -- sh script\n" % SBX_NET.encode())
+        t.type(b"PS1='ready''> '; %s%s run --no-config -- sh script%s\n" % (before, SBX_NET.encode(), after))
         return t
 
     def test_the_stop_key_stops_a_command(self):
@@ -450,6 +450,23 @@ if len(sys.argv) > 1:
         self.assertRegex(t.read_until(b"\r\n"), rb"\An\d+\Z")
         t.type(b"\x03")
         t.read_until(b"ready> ")
+
+    def test_the_stop_key_stops_a_command_that_has_no_terminal(self):
+        """Nobody serves its proxy meanwhile. As without us it goes on in the background."""
+        for before, after in ((b"sleep 300 | ", b""), (b"", b" < /dev/null 2> /dev/null")):
+            with self.subTest(before + after):
+                t = self.under_a_shell("trap '' TSTP; " + self.COUNTS_BELOW, before, after)
+                t.read_until(b"n3\r\n")
+                t.type(b"\x1a")
+                t.read_until(b"Stopped")
+                t.read_until(b"ready> ")
+                self.wait_for_state("T")
+                t.type(b"bg\n")
+                t.read_until(b"ready> ")
+                self.assertRegex(t.read_until(b"\r\n"), rb"n\d+\Z")
+                self.assertNotIn("T", self.states())
+                t.type(b"kill -KILL %1; wait; echo go''ne\n")
+                t.read_until(b"\ngone\r\n")
 
     def test_the_stop_key_is_a_commands_that_wants_it(self):
         for script, said in (("trap '' TSTP; " + self.COUNTS, b"n9\r\n"),
@@ -641,6 +658,7 @@ while True:
         t.read_until(b"begun\r\n")
         os.kill(os.tcgetpgrp(t.master), signal.SIGTSTP)  # as Ctrl-Z at a question
         t.read_until(b"Stopped")
+        self.wait_for_state("T")
         t.type(b"kill %1; while kill -0 %1 2> /dev/null; do sleep 0.1; done; echo go''ne\n")
         t.read_until(b"\ngone\r\n")
         self.assertEqual(self.states(), set())
