@@ -362,8 +362,10 @@ static void interrupt_terminal(void *arg)
 
 static int open_asking(struct run *r, struct error *err)
 {
-	const struct asker_terminal shared = { suspend_terminal, resume_terminal,
-					       interrupt_terminal, r };
+	const struct asker_terminal shared = { .suspend = suspend_terminal,
+					       .resume = resume_terminal,
+					       .interrupt = interrupt_terminal,
+					       .arg = r };
 	const struct asking_host host = {
 		.terminal = terminal_active() ? shared : (struct asker_terminal){ 0 },
 		.base = r->outside.base,

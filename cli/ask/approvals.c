@@ -63,6 +63,7 @@ struct approvals {
 	struct cardview view;
 	struct termios saved;
 	struct ttyturn turn;
+	bool told; /* that no question is shown */
 	bool mine; /* it is our turn, so keys come to us */
 };
 
@@ -127,14 +128,29 @@ static void tick(struct approvals *a)
 		cardview_tick(&a->view, &a->open[0].q, &rest);
 }
 
+/* The command of a run in the background, say, could put another host in the place of ours. */
+static bool is_drawn(struct approvals *a)
+{
+	bool drawn = ttyturn_is_drawn(&a->turn);
+
+	if (drawn && !a->told)
+		fprintf(stderr, "sbx-net: the command of a run may write to this terminal, over a "
+				"question: none is shown here until it has ended\n");
+	a->told = drawn;
+	return drawn;
+}
+
 /* Keys are read here for as long as we run, so no run asks at this terminal; but one may by now. */
 static void take_turn(struct approvals *a)
 {
 	bool had = a->mine;
 
-	a->mine = a->tty && tcgetpgrp(STDIN_FILENO) == getpgrp() && ttyturn_take(&a->turn);
+	a->mine = a->tty && tcgetpgrp(STDIN_FILENO) == getpgrp() && !is_drawn(a) &&
+		  ttyturn_take(&a->turn);
 	if (a->mine && !had)
 		draw(a, true);
+	else if (had && !a->mine)
+		cardview_erase(&a->view);
 }
 
 static void leave_turn(struct approvals *a)
@@ -486,8 +502,10 @@ static void start(struct approvals *a)
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	raw_mode(a, true);
 	a->turn.fd = -1;
-	if (a->tty)
-		ttyturn_open(&a->turn, STDIN_FILENO);
+	if (a->tty) {
+		ttyturn_open(&a->turn);
+		ttyturn_at(&a->turn, STDIN_FILENO);
+	}
 }
 
 static int approvals(const struct run_options *o)

@@ -44,12 +44,14 @@ struct asker {
  * @suspend: leave it alone until @resume; NULL if nobody else does
  * @interrupt: its interrupt key was typed at a question; it is told once it may go on. NULL: the
  *             terminal itself does what that key does
+ * @insisted: it is asked at, whatever others may write there
  */
 struct asker_terminal {
 	void (*suspend)(void *arg);
 	void (*resume)(void *arg);
 	void (*interrupt)(void *arg);
 	void *arg;
+	bool insisted;
 };
 
 #endif

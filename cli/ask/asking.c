@@ -72,6 +72,7 @@ struct asking {
 	struct asking_host host;
 	const struct proxy_question *asked; /* only within asking_ask() */
 	bool recheck;
+	struct ttyturn drawing; /* what the command may write to */
 	struct event run, timeout;
 	char *names[NAMES_MAX];
 	size_t nnames;
@@ -106,6 +107,12 @@ static bool command_may_draw(void)
 
 	return (held && !pty_wanted()) || is_passed_on(STDOUT_FILENO) ||
 	       is_passed_on(STDERR_FILENO);
+}
+
+static bool has_terminal(void)
+{
+	return prompt_tty_exists() || isatty(STDIN_FILENO) || isatty(STDOUT_FILENO) ||
+	       isatty(STDERR_FILENO);
 }
 
 static enum asking_nobody why_nobody(void)
@@ -158,14 +165,15 @@ static void add_path(struct asking *a, char *path)
 }
 
 /* Where answers and sockets are: nothing of the command may lead there. */
-static void prepare_paths(struct asking *a)
+static void prepare_paths(struct asking *a, bool draws)
 {
 	CLEANUP_CLOSE int dir = -1, sockets = -1;
 	struct error err;
 
 	a->file = memory_path(&err);
-	if (a->who != ASK_NEVER) {
+	if (draws || a->who != ASK_NEVER)
 		dir = statedir_open(true, &err);
+	if (a->who != ASK_NEVER) {
 		if (dir < 0)
 			log_warn("answers cannot be saved: %s", err.msg);
 		sockets = control_dir(true, &err);
@@ -180,8 +188,10 @@ struct asking *asking_new(const struct run_options *o, const char *cwd, struct e
 {
 	struct asking *a = xcalloc(1, sizeof(*a));
 	char command[QUESTION_TEXT_MAX];
+	bool draws = command_may_draw() && has_terminal();
 
 	a->options = o;
+	a->drawing.fd = -1;
 	a->cwd = xstrdup(cwd);
 	a->command = xstrdup(options_command_text(o, command, sizeof(command)));
 	a->project = escaped(cwd);
@@ -190,7 +200,9 @@ struct asking *asking_new(const struct run_options *o, const char *cwd, struct e
 		asking_free(a);
 		return NULL;
 	}
-	prepare_paths(a);
+	prepare_paths(a, draws);
+	if (draws)
+		prompt_tty_draws(&a->drawing);
 	if (a->who != ASK_NEVER)
 		a->suffixes = suffixfile_read();
 	return a;
@@ -227,6 +239,7 @@ void asking_free(struct asking *a)
 		free(a->paths[i]);
 	for (size_t i = 0; i < a->nnames; i++)
 		free(a->names[i]);
+	ttyturn_close(&a->drawing);
 	free(a->file);
 	free(a->project);
 	free(a->command);
@@ -461,12 +474,14 @@ static void exited(void *arg, uint64_t id, int status)
 
 static int open_askers(struct asking *a, struct error *err)
 {
+	struct asker_terminal terminal = a->host.terminal;
 	struct asker *next = a->asker;
 	struct error unused;
 
 	switch (a->who) {
 	case ASK_TTY:
-		if (prompt_tty_new(next, a, a->host.base, &a->host.terminal, err) < 0)
+		terminal.insisted = a->options->ask == ASK_TTY;
+		if (prompt_tty_new(next, a, a->host.base, &terminal, err) < 0)
 			return -1;
 		a->naskers++;
 		/* Another terminal may answer too; it is no matter if not. */

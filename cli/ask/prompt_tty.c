@@ -46,13 +46,14 @@
  * struct prompt_tty
  * @question: on the screen or waiting for the foreground; NULL when idle
  * @owned: the modes are ours, @saved is what they were
+ * @told: why nothing is asked
  */
 struct prompt_tty {
 	struct asking *asking;
 	struct asker_terminal terminal;
 	int fd;
 	const struct question *question;
-	bool owned;
+	bool owned, told;
 	struct termios saved;
 	struct cardview view;
 	struct ttyturn turn;
@@ -85,6 +86,16 @@ bool prompt_tty_exists(void)
 	CLEANUP_CLOSE int fd = open_tty();
 
 	return fd >= 0;
+}
+
+void prompt_tty_draws(struct ttyturn *out)
+{
+	CLEANUP_CLOSE int fd = open_tty();
+	const int at[] = { fd, STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
+
+	ttyturn_open(out);
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
+		ttyturn_draw(out, at[i]);
 }
 
 bool prompt_tty_possible(void)
@@ -218,10 +229,24 @@ static void give_modes(struct prompt_tty *t)
 		t->terminal.resume(t->terminal.arg);
 }
 
-/* Shows the question, as soon as we are in front and no other run asks here. */
+/* A command of another run, in the background say, could put another host in the place of ours. */
+static bool is_drawn(struct prompt_tty *t)
+{
+	bool drawn = !t->terminal.insisted && ttyturn_is_drawn(&t->turn);
+
+	if (drawn && !t->told)
+		log_warn("the command of another run may write to this terminal, over a question: "
+			 "none is shown until that run has ended ('sbx-net approvals' answers in "
+			 "another terminal, --ask tty asks here all the same)");
+	t->told |= drawn;
+	return drawn;
+}
+
+/* Shows the question, as soon as we are in front, and no other run asks or may draw here. */
 static void show(struct prompt_tty *t)
 {
-	if (!in_foreground(t->fd) || !ttyturn_take(&t->turn) || (!t->owned && !take_modes(t)))
+	if (!in_foreground(t->fd) || is_drawn(t) || !ttyturn_take(&t->turn) ||
+	    (!t->owned && !take_modes(t)))
 		return;
 	draw(t, NULL, true);
 	(void)event_add(&t->key, NULL);
@@ -370,6 +395,14 @@ static void step_back(struct prompt_tty *t)
 	ttyturn_leave(&t->turn);
 }
 
+/* Somebody may write over the card from now on: it goes, and what was typed is nobody's. */
+static void step_aside(struct prompt_tty *t)
+{
+	cardview_erase(&t->view);
+	(void)tcflush(t->fd, TCIFLUSH);
+	give_modes(t);
+}
+
 static void key_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct prompt_tty *t = arg;
@@ -383,6 +416,10 @@ static void key_cb(evutil_socket_t fd, short what, void *arg)
 	}
 	if (!t->question || !in_foreground(fd)) {
 		step_back(t);
+		return;
+	}
+	if (is_drawn(t)) {
+		step_aside(t);
 		return;
 	}
 	n = read(fd, buf, sizeof(buf));
@@ -418,6 +455,8 @@ static void tick_cb(evutil_socket_t fd, short what, void *arg)
 		step_back(t);
 	else if (!is_up(t))
 		show(t);
+	else if (is_drawn(t))
+		step_aside(t);
 	else
 		tick(t);
 }
@@ -469,7 +508,8 @@ int prompt_tty_new(struct asker *out, struct asking *asking, struct event_base *
 	t = xcalloc(1, sizeof(*t));
 	*t = (struct prompt_tty){ .asking = asking, .terminal = *terminal, .fd = fd };
 	t->view = (struct cardview){ .in = fd, .out = fd, .shared = !terminal->suspend };
-	ttyturn_open(&t->turn, fd);
+	ttyturn_open(&t->turn);
+	ttyturn_at(&t->turn, fd);
 	keep_turn(t);
 	(void)event_assign(&t->key, base, fd, EV_READ | EV_PERSIST, key_cb, t);
 	(void)event_assign(&t->tick, base, -1, EV_PERSIST, tick_cb, t);

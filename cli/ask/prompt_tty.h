@@ -7,9 +7,13 @@
 #include <stdbool.h>
 
 #include "cli/ask/asker.h"
+#include "cli/ask/ttyturn.h"
 
 /** prompt_tty_exists() - whether we have a controlling terminal, be it that of others just now. */
 bool prompt_tty_exists(void);
+
+/** prompt_tty_draws() - our command may write to our terminal; @out is to be closed when it has ended. */
+void prompt_tty_draws(struct ttyturn *out);
 
 /** prompt_tty_possible() - whether we have a controlling terminal and are in its foreground. */
 bool prompt_tty_possible(void);

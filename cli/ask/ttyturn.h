@@ -22,11 +22,23 @@ struct ttyturn {
 	unsigned tty;
 };
 
-/** ttyturn_open() - while files may be opened; @tty is a descriptor of the terminal. */
-void ttyturn_open(struct ttyturn *t, int tty);
+/** ttyturn_open() - while files may be opened; without the directory for it there is no turn. */
+void ttyturn_open(struct ttyturn *t);
+
+/** ttyturn_at() - which terminal it is about, by a descriptor of that. */
+void ttyturn_at(struct ttyturn *t, int tty);
 
 /** ttyturn_take() - Return: whether it is ours now; also where it has been before. Never waits. */
 bool ttyturn_take(const struct ttyturn *t);
+
+/**
+ * ttyturn_draw() - our command may write to a terminal as it likes, a question of another run included
+ * @tty: a descriptor of it; what is none is nothing. Until ttyturn_close()
+ */
+void ttyturn_draw(const struct ttyturn *t, int tty);
+
+/** ttyturn_is_drawn() - whether the command of another run may write to the terminal. */
+bool ttyturn_is_drawn(const struct ttyturn *t);
 
 /** ttyturn_leave() - let others have it. */
 void ttyturn_leave(const struct ttyturn *t);

@@ -365,6 +365,96 @@ class AtTheTerminal(AskCase):
         t.send("do")
         t.expect("denied good.example:80 once (tty)")
 
+    # what the command of a run in the background does to the card of another; it ends by "go"
+    DRAWS = "while ! [ -e go ]; do printf '\\0337\\033[%d;5Hother.example:80 \\0338'; sleep 0.1; done"
+
+    def test_no_card_where_the_command_of_another_run_may_draw(self):
+        """In the background it holds the terminal itself, or a pipe to somebody who writes there."""
+        asks = " ".join([self.w.sbx, "run", "--no-config", "--", *self.curl(URL)])
+        draws = "%s run --no-config -- sh draws" % self.w.sbx
+        self.script("draws", self.DRAWS % 7)
+        for first in (draws + " & ", draws + " 2>&1 | cat & "):
+            with self.subTest(first):
+                t = Terminal(self.w, ["/bin/bash", "--norc", "-i"], env={"PS1": "ready "}, cwd=self.w.ws)
+                self.addCleanup(t.close)
+                t.expect("ready")
+                t.send(first + "\n")
+                while "other.example" not in t.plain():
+                    self.assertTrue(t.pump(20), t.plain())
+                t.send(asks + "\n")
+                t.expect("the command of another run may write to this terminal")
+                for _ in range(30):
+                    t.pump(0.1)
+                self.assertNotIn("wants to reach", t.plain())
+                self.go()
+                t.text = ""
+                self.card(t)
+                t.send("do")
+                t.expect("denied good.example:80 once (tty)")
+                os.unlink(os.path.join(self.w.ws, "go"))
+
+    def test_a_card_goes_when_the_command_of_another_run_begins_to_draw(self):
+        """What is asked goes on meanwhile, with the terminal it had."""
+        self.script("draws", self.DRAWS % 7)
+        run = "%s run --no-config -- " % self.w.sbx
+        t = Terminal(self.w, ["/bin/sh", "-c", "{ while ! [ -e begin ]; do sleep 0.05; done; %s sh draws; } & "
+                              "%s sh -c 'while :; do echo ti''ck; sleep 0.1; done & %s; kill $!' </dev/tty; wait" % (
+                                  run, run, " ".join(self.curl(URL)))], cwd=self.w.ws)
+        self.addCleanup(t.close)
+        begin = os.path.join(self.w.ws, "begin")
+        self.addCleanup(self.w.run, ["rm", "-f", begin], cwd="/")
+        while " deny" not in t.plain():
+            self.assertTrue(t.pump(20), t.plain())
+        self.w.run(["touch", begin], cwd="/")
+        t.expect("the command of another run may write to this terminal")
+        t.expect("tick")
+        self.go()
+        t.text = ""
+        while " deny" not in t.plain():
+            self.assertTrue(t.pump(20), t.plain())
+        t.send("do")
+        t.expect("denied good.example:80 once (tty)")
+        self.assertEqual(t.wait(), 0)
+        self.assertEqual(t.modes(), t.before)
+
+    def test_a_run_that_is_redirected_keeps_nobody_from_asking(self):
+        asks = " ".join([self.w.sbx, "run", "--no-config", "--", *self.curl(URL)])
+        self.script("draws", "touch began; " + self.DRAWS % 7)
+        began = os.path.join(self.w.ws, "began")
+        self.addCleanup(self.w.run, ["rm", "-f", began], cwd="/")
+        t = Terminal(self.w, ["/bin/bash", "--norc", "-i"], env={"PS1": "ready "}, cwd=self.w.ws)
+        self.addCleanup(t.close)
+        t.send("%s run --no-config -- sh draws </dev/null >/dev/null 2>&1 &\n" % self.w.sbx)
+        while not os.path.exists(began):
+            t.pump(0.1)
+        t.send(asks + "\n")
+        self.card(t)
+        self.go()
+        t.send("do")
+        t.expect("denied good.example:80 once (tty)")
+
+    def test_approvals_show_no_card_where_a_command_may_draw(self):
+        """The run that asks draws there itself."""
+        run = "%s run --no-config --ask control -- %s &" % (self.w.sbx, " ".join(self.curl(URL)))
+        for redirected in (" </dev/null >/dev/null 2>&1", ""):
+            with self.subTest(redirected):
+                t = Terminal(self.w, ["/bin/sh", "-c", run.replace(" &", redirected + " &") +
+                                      " while ! [ -e go ]; do sleep 0.05; done; exec %s approvals" % self.w.sbx],
+                             cwd=self.w.ws)
+                self.addCleanup(t.close)
+                self.assertEqual(self.asked(1), ["good.example:80"])
+                self.go()
+                if redirected:
+                    self.card(t)
+                    t.send("do")
+                    self.assertEqual(t.wait(), 0)
+                else:
+                    t.expect("may write to this terminal")
+                    for _ in range(20):
+                        t.pump(0.1)
+                    self.assertNotIn("wants to reach", t.plain())
+                os.unlink(os.path.join(self.w.ws, "go"))
+
     def test_approvals_beside_a_run_that_asks(self):
         """At one terminal: whoever reads the keys first is the one who asks."""
         ask = "%s run --no-config -- %s </dev/null >/dev/null 2>&1" % (self.w.sbx, " ".join(self.curl("-f", URL)))
