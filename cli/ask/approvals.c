@@ -143,9 +143,10 @@ static bool is_drawn(struct approvals *a)
 /* Keys are read here for as long as we run, so no run asks at this terminal; but one may by now. */
 static void take_turn(struct approvals *a)
 {
+	pid_t front = tcgetpgrp(STDIN_FILENO); /* -1: of no terminal that we belong to */
 	bool had = a->mine;
 
-	a->mine = a->tty && tcgetpgrp(STDIN_FILENO) == getpgrp() && !is_drawn(a) &&
+	a->mine = a->tty && (front < 0 || front == getpgrp()) && !is_drawn(a) &&
 		  ttyturn_take(&a->turn);
 	if (a->mine && !had)
 		draw(a, true);
