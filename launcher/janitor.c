@@ -78,6 +78,7 @@ struct task {
 	size_t ngit;
 	int pidfd;
 	int sock;
+	bool removed;
 };
 
 /* To a supervisor that is there: it reads until the janitor has ended. */
@@ -197,6 +198,16 @@ static void remove_all(const struct placeholders *what)
 			(void)pthread_join(thread[i], NULL);
 }
 
+/* The command may have filled the file system. What we hold there takes a good many files and blocks. */
+static void make_room(void *arg)
+{
+	struct task *t = arg;
+
+	if (!t->removed)
+		remove_all(&t->held);
+	t->removed = true;
+}
+
 /* Should: outlive the supervisor. Mustn't: keep its terminal, its signals or its descriptors. */
 static void run(int sock) __attribute__((noreturn));
 
@@ -218,7 +229,7 @@ static void run(int sock)
 	if (t.pidfd >= 0)
 		await_end(t.pidfd);
 	for (size_t i = 0; t.pidfd >= 0 && i < t.ngit; i++)
-		leftover_sweep(t.git[i], tell_line, &t);
+		leftover_sweep(t.git[i], tell_line, make_room, &t);
 	remove_all(&t.held);
 	(void)fd_send(sock, LAST, 1, NULL, 0);
 	_exit(0);

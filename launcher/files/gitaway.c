@@ -90,18 +90,45 @@ static char *name_away(const char *name, int try)
 	return try == 0 ? xstrdup(cut) : xasprintf("%s.%" PRIx64, cut, random_number());
 }
 
-/* Return: the new name, which the caller frees; NULL with errno. */
-static char *move(int dir, const char *name, int away)
+/* Return: the new name, which the caller frees; NULL, with the errno in @code. */
+static char *move(int dir, const char *name, int away, int *code)
 {
 	for (int i = 0; i < TRIES; i++) {
 		CLEANUP_FREE char *other = name_away(name, i);
 
 		if (renameat2(dir, name, away, other, RENAME_NOREPLACE) == 0)
 			return xstrdup(other);
-		if (errno != EEXIST)
+		*code = errno;
+		if (*code != EEXIST)
 			return NULL;
 	}
 	return NULL;
+}
+
+/* Return: where it is now, in the git directory; NULL, with the errno in @code. The caller frees it. */
+static char *move_into(const struct gitaway *a, int dir, const char *name, int *code)
+{
+	CLEANUP_FREE char *where = NULL, *other = NULL;
+	CLEANUP_CLOSE int away = find_away(a->top, &where);
+
+	*code = errno;
+	if (away >= 0)
+		other = move(dir, name, away, code);
+	return other ? xasprintf("%s/%s", where, other) : NULL;
+}
+
+/* The same where no directory can be made. It needs a name then, and nothing else. */
+static char *move_beside(const struct gitaway *a, int dir, const char *name)
+{
+	CLEANUP_FREE char *other = xasprintf(GITAWAY_NAME ".%" PRIx64, random_number());
+
+	return renameat2(dir, name, a->top, other, RENAME_NOREPLACE) == 0 ? xstrdup(other) : NULL;
+}
+
+/* No room, or too many directories in one: a command can see to both. */
+static bool is_full(int code)
+{
+	return code == ENOSPC || code == EDQUOT || code == EMLINK;
 }
 
 /* A directory is moved only if its owner may write in it, as its ".." changes. */
@@ -115,17 +142,32 @@ static void let_move(int dir, const char *name)
 		(void)chmod(link, (st.st_mode & 07777) | S_IRWXU);
 }
 
+bool gitaway_make_room(const struct gitaway *a, int code)
+{
+	if (!is_full(code) || !a->make_room)
+		return false;
+	a->make_room(a->arg);
+	return true;
+}
+
 char *gitaway_put(const struct gitaway *a, int dir, const char *name, const char *at)
 {
-	CLEANUP_FREE char *where = NULL, *other = NULL, *from = NULL, *to = NULL, *back = NULL;
-	CLEANUP_CLOSE int away = find_away(a->top, &where);
+	CLEANUP_FREE char *now = NULL, *from = NULL, *to = NULL, *back = NULL;
+	int code;
 
 	let_move(dir, name);
-	if (away >= 0)
-		other = move(dir, name, away);
-	if (!other)
+	now = move_into(a, dir, name, &code);
+	if (!now && gitaway_make_room(a, code))
+		now = move_into(a, dir, name, &code);
+	if (!now && is_full(code)) {
+		now = move_beside(a, dir, name);
+		if (!now && unlinkat(dir, name, 0) == 0)
+			return xstrdup(GITVISIT_GONE
+				       "it has been removed, as there was no room to put it away");
+	}
+	if (!now)
 		return xstrdup("the command has left it; remove it before you use git there");
-	from = xasprintf("%s/%s/%s", a->path, where, other);
+	from = xasprintf("%s/%s", a->path, now);
 	to = xasprintf("%s/%s", a->path, at);
 	back = gitaway_back(from, to);
 	return xasprintf(GITVISIT_GONE "it has been put away%s", back);

@@ -6,16 +6,22 @@
 #ifndef LAUNCHER_FILES_GITAWAY_H
 #define LAUNCHER_FILES_GITAWAY_H
 
+#include <stdbool.h>
+
 #define GITAWAY_NAME "sbx-net.away" /* in the git directory; others begin with it */
 
 /**
  * struct gitaway - where that is
  * @top: the git directory, not owned
  * @path: its path
+ * @make_room: called where the file system is full; NULL if nothing can be done about it
+ * @arg: for that
  */
 struct gitaway {
 	int top;
 	const char *path;
+	void (*make_room)(void *arg);
+	void *arg;
 };
 
 /**
@@ -23,10 +29,19 @@ struct gitaway {
  * @dir, @name: what it is
  * @at: its path within the git directory
  *
- * Nothing is followed and nothing replaced. Return: what has become of it, to be told; the caller frees it.
+ * Nothing is followed and nothing replaced. A file for which there is no room at all is removed: a command
+ * can have used that up. Return: what has become of it, to be told; the caller frees it.
  */
 char *gitaway_put(const struct gitaway *a, int dir, const char *name, const char *at)
 	__attribute__((returns_nonnull, warn_unused_result));
+
+/**
+ * gitaway_make_room() - have room made where a call has failed for want of it
+ * @code: its errno
+ *
+ * Return: whether to call again.
+ */
+bool gitaway_make_room(const struct gitaway *a, int code);
 
 /**
  * gitaway_back() - how to get something back

@@ -390,8 +390,8 @@ static struct gitname in_list_or(const struct file *list, size_t count, const ch
 
 static struct gitname git_file(const char *name)
 {
-	static const char *const prefixes[] = { "sharedindex.", "sharedindex_",
-						".watchman-cookie-" };
+	static const char *const prefixes[] = { "sharedindex.", "sharedindex_", ".watchman-cookie-",
+						GITAWAY_NAME "." };
 	struct gitname found = in_list_or(LIST(git_files), name, LIST(prefixes));
 
 	return found.how == GITNAME_UNKNOWN ? in_list(LIST(held_files), name) : found;

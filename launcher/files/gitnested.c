@@ -98,7 +98,7 @@ static char *rename_away(int dir)
 	return renameat2(dir, DOT_GIT, dir, other, RENAME_NOREPLACE) < 0 ? NULL : xstrdup(other);
 }
 
-char *gitnested_unmake(int dir)
+char *gitnested_unmake(int dir, const struct gitaway *a)
 {
 	CLEANUP_FREE char *link = xasprintf("/proc/self/fd/%d", dir);
 	CLEANUP_FREE char *path = fd_path(dir);
@@ -111,6 +111,8 @@ char *gitnested_unmake(int dir)
 		name = rename_away(dir);
 		(void)chmod(link, was.st_mode & 07777);
 	}
+	if (!name && gitaway_make_room(a, errno))
+		name = rename_away(dir);
 	if (!name)
 		return xstrdup("the command has left it; remove its .git before you use git there");
 	from = xasprintf("%s/%s", path ? path : ".", name);

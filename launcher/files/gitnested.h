@@ -9,6 +9,8 @@
 
 #define GITNESTED_DOT_GIT ".git"
 
+struct gitaway;
+
 /** typedef gitnested_use - takes a directory that has a .git, and its path */
 typedef void gitnested_use(void *arg, int dir, const char *path);
 
@@ -25,10 +27,12 @@ bool gitnested_find(int dir, const char *path, uint64_t *left, gitnested_use *us
 /**
  * gitnested_unmake() - have git see no repository in a directory any more
  * @dir: may be O_PATH
+ * @a: of the git directory that knows of it, for its @make_room
  *
  * Its .git gets a name that git does not know; nothing in it is lost. Return: what has become of it, to
  * be told, with the command that gets it back; the caller frees it.
  */
-char *gitnested_unmake(int dir) __attribute__((returns_nonnull, warn_unused_result));
+char *gitnested_unmake(int dir, const struct gitaway *a)
+	__attribute__((returns_nonnull, warn_unused_result));
 
 #endif

@@ -135,7 +135,7 @@ static bool is_same_repo(struct links *l, int dir, const char *name)
 static void unmake(void *arg, int dir, const char *name)
 {
 	struct links *l = arg;
-	CLEANUP_FREE char *done = gitnested_unmake(dir);
+	CLEANUP_FREE char *done = gitnested_unmake(dir, l->v->away);
 
 	l->v->say(l->v->arg, l->at, LOOKS, name, done);
 }

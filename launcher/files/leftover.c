@@ -598,10 +598,11 @@ void leftover_lock(struct leftover *l, int dir)
 		gitseen_add(&l->state.seen, GITSEEN_LOCKED, ANYWHERE, id, sizeof(id));
 }
 
-void leftover_sweep(struct leftover *l, leftover_tell *tell, void *arg)
+void leftover_sweep(struct leftover *l, leftover_tell *tell, void (*make_room)(void *arg),
+		    void *arg)
 {
 	struct visit v = { .l = l, .sweep = true, .tell = tell, .arg = arg, .stored = ENTRIES_MAX };
-	const struct gitaway away = { .top = l->dir, .path = l->path };
+	const struct gitaway away = { l->dir, l->path, make_room, arg };
 	struct stat was;
 	bool given;
 

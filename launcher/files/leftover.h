@@ -40,10 +40,12 @@ void leftover_lock(struct leftover *l, int dir);
 
 /**
  * leftover_sweep() - take away what the command has left, and tell of it
+ * @make_room: called with @arg, perhaps more than once, where the file system is full; NULL is allowed
  *
  * To be called when no process of the command is left. What cannot be taken away is told, too.
  */
-void leftover_sweep(struct leftover *l, leftover_tell *tell, void *arg);
+void leftover_sweep(struct leftover *l, leftover_tell *tell, void (*make_room)(void *arg),
+		    void *arg);
 
 /** leftover_free() - release; NULL is allowed. */
 void leftover_free(struct leftover *l);

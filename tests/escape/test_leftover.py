@@ -532,6 +532,27 @@ class Leftover(GitWorld):
                                        check=False)
                     self.assertEqual(pushed.returncode == 0, bare)
 
+    # a file system of its own, what the command does there, and what is left when there is room again
+    FULL = """set -e; mount -t tmpfs -o nr_inodes=600,size=8m none "$1"; cd "$1"; git init -q; chown -R "$2" .
+shift 2; "$@" || :; rm -f fill.*; ls -d .git/objects/info/alternates .git/tool 2> /dev/null || :"""
+    FILL = """echo /x > .git/objects/info/alternates; mkdir .git/tool; echo x > .git/tool/x; i=0
+while command : > fill.$i; do i=$((i + 1)); done; cat /dev/zero > fill.0; echo filled"""
+
+    def test_a_full_file_system_keeps_nothing_in_git(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root to mount")
+        for uid in users():
+            for bare in (True, False):
+                self.repository(uid)
+                user = ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups"]
+                argv = ["sh", "-c", self.FILL]
+                p = self.run_as(0, ["unshare", "-m", "sh", "-c", self.FULL, "sh", self.dir, str(uid), *user,
+                                    *(argv if bare else self.inside(argv))], capture_output=True)
+                self.assertIn("filled", p.stdout, p.stderr)
+                self.assertEqual("alternates" in p.stdout, bare, p.stderr)
+                self.assertEqual("tool" in p.stdout, bare, p.stderr)
+                self.assertEqual(p.stderr.count(AWAY), 0 if bare else 2, p.stderr)
+
 
 if __name__ == "__main__":
     main()

@@ -56,7 +56,7 @@ static struct leftover *note(const char *dir, enum leftover_kind kind)
 
 static void sweep(struct leftover *l)
 {
-	leftover_sweep(l, hear, NULL);
+	leftover_sweep(l, hear, NULL, NULL);
 	leftover_free(l);
 }
 
