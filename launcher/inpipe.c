@@ -189,7 +189,7 @@ static bool is_wanted(void)
 	struct statfs fs;
 	struct stat st;
 
-	return flags >= 0 && (flags & O_ACCMODE) == O_RDONLY && fstat(STDIN_FILENO, &st) == 0 &&
+	return flags >= 0 && (flags & O_ACCMODE) != O_WRONLY && fstat(STDIN_FILENO, &st) == 0 &&
 	       S_ISFIFO(st.st_mode) && fstatfs(STDIN_FILENO, &fs) == 0 && fs.f_type == PIPEFS_MAGIC;
 }
 

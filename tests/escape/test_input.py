@@ -20,9 +20,9 @@ except OSError as e:
 
 
 class Input(World):
-    def through(self, uid, argv, data, shell="sh"):
+    def through(self, uid, argv, data, shell="sh", opened=""):
         """What a shell prints that reads its script by the pipe by which the command gets its input."""
-        p = subprocess.run(["sh", "-c", 'printf "%s" "$1" | "$2"', "sh", data % shlex.join(argv), shell],
+        p = subprocess.run(["sh", "-c", 'printf "%s" "$1" | "$2"' + opened, "sh", data % shlex.join(argv), shell],
                            cwd=self.work, env=self.env(), capture_output=True, text=True, timeout=LIMIT,
                            check=False, **self.identity(uid))
         return p.stdout
@@ -38,6 +38,16 @@ class Input(World):
                 with self.subTest(uid=uid, shell=shell):
                     self.assertNotIn("obeyed", got)
                     self.assertIn("rest", got)
+
+    def test_a_pipe_that_can_be_written_too(self):
+        """U-009: opened by its name for both, which has no end then"""
+        argv, script = [sys.executable, "-c", WRITER, "obeyed\n"], "%s\nread -t 1 a; echo rest $a; exit\n"
+        for uid in users():
+            self.fill(uid)
+            for line, got in ((argv, "rest obeyed\n"), (self.inside(argv), "rest\n")):
+                with self.subTest(uid=uid, line=line):
+                    out = self.through(uid, line, script, "bash", " 0<>/proc/self/fd/0")
+                    self.assertEqual(out.splitlines(True)[-1:], [got])
 
     def test_what_is_not_read_is_the_callers(self):
         """Of a pipe that the caller reads as well, a command takes what it reads and no more."""
