@@ -584,14 +584,15 @@ static int core_memory(char *const *args)
 	return kinds ? 0 : EPERM;
 }
 
-/* async SIGNAL: ask standard input for that signal when there is something to read, and read it */
+/* async SIGNAL: ask standard input for that signal (0: its own, SIGIO) when there is something to read */
 static int async_input(char *const *args)
 {
 	int sig = atoi(args[0]);
 	char c;
 
-	(void)signal(sig, SIG_IGN);
-	if (fcntl(0, F_SETSIG, sig) < 0 || fcntl(0, F_SETFL, fcntl(0, F_GETFL) | O_ASYNC) < 0)
+	(void)signal(sig ? sig : SIGIO, SIG_IGN);
+	if ((sig && fcntl(0, F_SETSIG, sig) < 0) ||
+	    fcntl(0, F_SETFL, fcntl(0, F_GETFL) | O_ASYNC) < 0)
 		return errno;
 	(void)!write(STDOUT_FILENO, "asked\n", 6);
 	return outcome(read(0, &c, 1));

@@ -289,7 +289,7 @@ FILES = [
 # The same names as in the workspace's table of protected names: there and not, and by their parents.
 PROTECTED = [sure("F-009", "open 1 {work}/.git/" + name, READ_ONLY) for name in ("config", "hooks/old")] + [
     sure("F-009", "open 0x41 {work}/.git/hooks/new", READ_ONLY | {"ENOENT"}),
-    sure("F-009", "open 0x41 {work}/.git/file", "OK"),
+    sure("F-009", "open 0x41 {work}/.git/COMMIT_EDITMSG", "OK"),
     sure("F-012", "rename {work}/.git {work}/.git2", {"EBUSY", "EACCES", "EPERM", "EROFS"}),
     sure("F-012", "rename {work}/.git/hooks {work}/.git/hooks2", {"EBUSY", "EACCES", "EPERM", "EROFS"}),
     sure("F-010", "open 1 {work}/.vscode/settings.json", READ_ONLY),

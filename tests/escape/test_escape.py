@@ -212,7 +212,7 @@ class Escape(World):
                 "os.setsid()\n"
                 "fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
                 "n = []\n"
-                "signal.signal(signal.SIGURG, lambda *a: n.append(1))\n"
+                "for sig in (signal.SIGURG, signal.SIGIO): signal.signal(sig, lambda *a: n.append(1))\n"
                 "p = subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE, text=True)\n"
                 "said = p.stdout.readline().strip()\n"
                 "if said == 'asked': os.write(int(sys.argv[1]), b'x\\n')\n"
@@ -232,9 +232,10 @@ class Escape(World):
         old = shutil.copy(FAULTY, self.outside)
         for uid in users():
             self.fill(uid)
-            argv = [self.probe, "async", str(int(signal.SIGURG))]
-            self.assertEqual(self.caller_hears(uid, argv), "asked True")
-            self.assertEqual(self.caller_hears(uid, self.inside(argv)), "asked False")
+            for sig, inside in ((int(signal.SIGURG), "EPERM False"), (0, "asked False")):
+                argv = [self.probe, "async", str(sig)]
+                self.assertEqual(self.caller_hears(uid, argv), "asked True")
+                self.assertEqual(self.caller_hears(uid, self.inside(argv)), inside)
             weaker = self.inside(argv, "--accept-weaker=landlock-scopes")
             self.assertEqual(self.caller_hears(uid, [old, "landlock_create_ruleset:2=1=+5", "--",
                                                      *weaker]), "EPERM False")
