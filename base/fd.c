@@ -87,6 +87,16 @@ int fd_write_all(int fd, const void *p, size_t n)
 	return 0;
 }
 
+DIR *fd_opendir(int dir)
+{
+	CLEANUP_CLOSE int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (d)
+		(void)take_fd(&fd);
+	return d;
+}
+
 int fd_open_plain(int dir, const char *path, int flags)
 {
 	struct open_how how = {

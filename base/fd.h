@@ -4,6 +4,7 @@
 #ifndef BASE_FD_H
 #define BASE_FD_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -75,6 +76,14 @@ ssize_t fd_read_full(int fd, void *p, size_t n);
  * Return: the path, which the caller frees; NULL with errno (ENAMETOOLONG too for what has none).
  */
 char *fd_path(int fd);
+
+/**
+ * fd_opendir() - list an open directory
+ * @dir: O_PATH will do; it stays as it is, and the caller's
+ *
+ * Return: to be closed by closedir(3); NULL with errno.
+ */
+DIR *fd_opendir(int dir);
 
 /**
  * fd_open_plain() - open(2), but no component of the path may be a symbolic link

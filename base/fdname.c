@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/reader.h"
 #include "base/xalloc.h"
 
@@ -86,7 +87,6 @@ char *fdname_file(const char *where)
 	CLEANUP_FREE char *path = NULL;
 	struct stat is, named;
 	struct error unused;
-	char link[64];
 	int fd;
 
 	if (parse(where, &fd, &unused) < 0 || fstat(fd, &is) < 0 || !S_ISREG(is.st_mode))
@@ -94,8 +94,7 @@ char *fdname_file(const char *where)
 	for (int i = 0; i <= STDERR_FILENO; i++)
 		if (fstat(i, &named) == 0 && is_same(&is, &named))
 			return NULL;
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	path = realpath(link, NULL);
+	path = fd_path(fd);
 	if (!path || stat(path, &named) < 0 || !is_same(&is, &named))
 		return NULL;
 	return take_ptr(path);

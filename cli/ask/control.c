@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/jsonout.h"
 #include "base/log.h"
 #include "base/xalloc.h"
@@ -119,8 +120,7 @@ static bool is_socket_name(const char *name)
 /* Sockets of runs that were killed: nobody listens on them. */
 static void remove_stale(int dir)
 {
-	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	DIR *d = fd_opendir(dir);
 	const struct dirent *e;
 
 	while (d && (e = readdir(d))) {
@@ -135,8 +135,6 @@ static void remove_stale(int dir)
 	}
 	if (d)
 		(void)closedir(d);
-	else
-		cleanup_close(&copy);
 }
 
 /* ---- what clients are told */

@@ -123,8 +123,7 @@ static void ask_runs(struct top *t)
 {
 	struct error err;
 	int dir = control_dir(false, &err);
-	int copy = dir < 0 ? -1 : openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	DIR *d = dir < 0 ? NULL : fd_opendir(dir);
 	const struct dirent *e;
 
 	while (d && (e = readdir(d))) {

@@ -51,8 +51,7 @@ static void search_sub(struct search *s, int dir, const char *path, const char *
 
 static void search_dir(struct search *s, int dir, const char *path, unsigned depth)
 {
-	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = fd_opendir(dir);
 	struct dirent *e;
 	struct stat st;
 
@@ -60,15 +59,13 @@ static void search_dir(struct search *s, int dir, const char *path, unsigned dep
 		s->use(s->arg, dir, path);
 	if (!d) { /* git may find in it what it knows the name of */
 		s->whole = false;
-		if (fd >= 0)
-			(void)close(fd);
 		return;
 	}
 	while (s->whole && (e = readdir(d))) {
 		s->whole = *s->left > 0;
 		*s->left -= s->whole;
 		if (s->whole && may_be_dir(e))
-			search_sub(s, fd, path, e->d_name, depth);
+			search_sub(s, dirfd(d), path, e->d_name, depth);
 	}
 	(void)closedir(d);
 }

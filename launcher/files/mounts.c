@@ -345,14 +345,12 @@ static bool turn_case(char *name)
 /* A name that is found, but not listed, is another spelling of one that is. */
 static bool is_listed(int dir, const char *name)
 {
-	CLEANUP_CLOSE int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = fd_opendir(dir);
 	struct dirent *e;
 	bool found = false;
 
 	if (!d)
 		return false;
-	(void)take_fd(&fd);
 	while (!found && (e = readdir(d)))
 		found = strcmp(e->d_name, name) == 0;
 	(void)closedir(d);

@@ -226,13 +226,10 @@ bool placeholders_is_orphan(int dir, const char *name, const char *content)
 
 bool placeholders_are_all(int top)
 {
-	CLEANUP_CLOSE int fd = openat(top, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = fd_opendir(top);
 	struct dirent *e;
 	bool empty = d;
 
-	if (d)
-		(void)take_fd(&fd);
 	while (empty && (e = readdir(d))) {
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/xalloc.h"
 
 /** struct search - what is left of it, and where the answer goes */
@@ -52,14 +53,12 @@ static bool search_entry(struct search *s, int dir, const char *path, const stru
 
 static bool search(struct search *s, int dir, const char *path, unsigned depth)
 {
-	CLEANUP_CLOSE int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	DIR *d = fd_opendir(dir);
 	struct dirent *e;
 	bool found = false;
 
 	if (!d)
 		return false;
-	(void)take_fd(&fd);
 	while (!found && s->left > 0 && (e = readdir(d))) {
 		s->left--;
 		found = search_entry(s, dir, path, e, depth);
