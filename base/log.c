@@ -7,10 +7,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/printable.h"
 #include "base/ttylead.h"
 
@@ -103,21 +103,13 @@ static struct iovec lead(void)
 	return (struct iovec){ text, n };
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static bool has_room(void)
 {
 	struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
-	uint64_t begun = patience_ms ? now_ms() : 0, took;
+	uint64_t begun = patience_ms ? clock_ms() : 0, took;
 	int found = poll(&p, 1, (int)patience_ms);
 
-	took = patience_ms ? now_ms() - begun : 0;
+	took = patience_ms ? clock_ms() - begun : 0;
 	patience_ms = took < patience_ms ? patience_ms - (unsigned)took : 0;
 	return found == 1 && p.revents & POLLOUT;
 }

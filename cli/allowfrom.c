@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/xalloc.h"
 
 #define ANSWER_MAX (256 * 1024) /* bytes of a tool's answer */
@@ -163,26 +163,18 @@ __attribute__((noreturn)) static void child(const char *const *argv, const char 
 	_exit(127);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 /* Reads until the end, but not for ever. Return: whether the end was reached. */
 static bool read_answer(int fd, char *text)
 {
-	int64_t end = now_ms() + TOOL_MS;
+	uint64_t end = clock_ms() + TOOL_MS;
 	size_t n = 0;
 
 	while (n < ANSWER_MAX) {
 		struct pollfd p = { .fd = fd, .events = POLLIN };
-		int64_t left = end - now_ms();
+		uint64_t now = clock_ms();
 		ssize_t got;
 
-		if (left <= 0 || poll(&p, 1, (int)left) <= 0)
+		if (now >= end || poll(&p, 1, (int)(end - now)) <= 0)
 			return false;
 		got = read(fd, text + n, ANSWER_MAX - n);
 		if (got <= 0)

@@ -5,10 +5,10 @@
 #include <event2/event_struct.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/xalloc.h"
 #include "cli/searchlist.h"
 #include "dns/fakeip.h"
@@ -61,14 +61,6 @@ size_t capture_ports(const struct policy *p, uint16_t out[CAPTURE_PORTS_MAX])
 	return n;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 static void tell(const struct capture *c, const struct hostname *name, const struct decision *d)
 {
 	const struct target t = { .host = *name, .via = VIA_DNS };
@@ -94,7 +86,7 @@ void capture_settle(struct capture *c)
 		const struct target t = { .host = c->held[i], .via = VIA_DNS };
 		struct decision d;
 
-		if (searchlist_is_expansion(c->search, &c->held[i], now_ms()))
+		if (searchlist_is_expansion(c->search, &c->held[i], clock_ms()))
 			continue;
 		policy_decide(*c->policy, &t, &d); /* a reload may have freed the rule */
 		if (d.verdict == VERDICT_DENY)
@@ -131,7 +123,7 @@ static bool is_guess(const struct capture *c, const struct hostname *name, const
 	struct target meant = { .via = VIA_DNS };
 	struct decision verdict;
 
-	if (!searchlist_is_guess(c->search, name, now_ms()))
+	if (!searchlist_is_guess(c->search, name, clock_ms()))
 		return false;
 	if (!d->rule || !searchlist_base(c->search, name, &meant.host))
 		return true;
@@ -144,7 +136,7 @@ static enum stub_answer decide_cb(void *arg, const struct hostname *name)
 {
 	struct capture *c = arg;
 	const struct target t = { .host = *name, .via = VIA_DNS };
-	enum searchlist_kind kind = searchlist_ask(c->search, name, now_ms());
+	enum searchlist_kind kind = searchlist_ask(c->search, name, clock_ms());
 	struct decision d;
 
 	policy_decide(*c->policy, &t, &d);
@@ -229,7 +221,7 @@ static bool is_local_cb(void *arg, const struct hostname *name, struct stub_loca
 
 	if (!is_local(c, name, out))
 		return false;
-	(void)searchlist_ask(c->search, name, now_ms());
+	(void)searchlist_ask(c->search, name, clock_ms());
 	return true;
 }
 

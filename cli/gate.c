@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/fdreserve.h"
 #include "base/log.h"
@@ -49,7 +50,7 @@ struct gate {
 	struct tally *tally;	 /* of the run, or NULL */
 	struct whose *whose;	 /* likewise */
 	struct stats stats;
-	time_t opened; /* monotonic */
+	uint64_t opened_ms;
 	unsigned number;
 	uint64_t peer;
 	size_t dns_connections; /* 0: as many as a lone session */
@@ -236,21 +237,13 @@ const struct refusals *gate_refusals(struct gate *g)
 	return g->refusals;
 }
 
-static time_t seconds(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec;
-}
-
 void gate_stats(const struct gate *g, struct stats *out)
 {
 	uint64_t up = 0, down = 0;
 
 	*out = g->stats;
 	out->pid = (uint64_t)getpid();
-	out->seconds = (uint64_t)(seconds() - g->opened);
+	out->seconds = (clock_ms() - g->opened_ms) / 1000;
 	if (!g->session)
 		return;
 	out->connections = session_connections(g->session);
@@ -520,7 +513,7 @@ int gate_open(struct gate *g, const struct outside *outside, unsigned number, st
 		return error_set(err, 0, "no audit log"); /* our bug: fail closed */
 	g->audit = outside->audit;
 	g->number = number;
-	g->opened = seconds();
+	g->opened_ms = clock_ms();
 	g->capture = capture_new(outside->base, &g->policy, event_cb, g);
 	if (g->dns_connections)
 		capture_bound(g->capture, g->dns_connections, g->dns_part);

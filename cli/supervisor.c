@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/forked.h"
 #include "base/log.h"
 #include "base/xalloc.h"
@@ -224,7 +225,7 @@ static void stopped_cb(evutil_socket_t fd, short what, void *arg)
 static bool is_insisted(struct supervisor *s, int sig)
 {
 	uint64_t *told = sig == SIGHUP ? &s->told_hup : &s->told_term;
-	uint64_t now = asking_now(), since = now - *told;
+	uint64_t now = clock_ms(), since = now - *told;
 
 	if (*told && since >= AGAIN_MIN_MS && (sig != SIGHUP || since <= AGAIN_HUP_MS))
 		return true;

@@ -35,10 +35,10 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/fairshare.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -182,14 +182,6 @@ struct resolver {
 static_assert(RESOLVER_ADDRS_MAX == WIRE_ADDRS_MAX, "what one answer gives");
 static_assert(RESOLVER_ADDRS_MAX * NUM_FAMILIES <= CACHE_ADDRS_MAX, "a lookup fits the cache");
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 static struct lookup_chain *chain_of(struct resolver *r, const struct hostname *name)
 {
 	return &r->running[hash_bytes(&r->key, name->s, name->len) & (TABLE_BUCKETS - 1)];
@@ -330,7 +322,7 @@ static void remember(struct lookup *l)
 		return;
 	if ((!l->n || !whole) && ttl > CACHE_TTL_NEGATIVE)
 		ttl = CACHE_TTL_NEGATIVE;
-	cache_put(l->resolver->cache, &l->name, l->addrs, l->n, ttl, now_ms());
+	cache_put(l->resolver->cache, &l->name, l->addrs, l->n, ttl, clock_ms());
 }
 
 static void finish(struct lookup *l)
@@ -525,7 +517,7 @@ static void lookup_run(struct lookup *l)
 	if (n) {
 		add_addrs(l, v, n);
 		finish(l);
-	} else if (cache_get(r->cache, &l->name, now_ms(), &cached, &n)) {
+	} else if (cache_get(r->cache, &l->name, clock_ms(), &cached, &n)) {
 		add_addrs(l, cached, n);
 		finish(l);
 	} else {

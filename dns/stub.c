@@ -22,11 +22,11 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/reader.h"
@@ -112,14 +112,6 @@ struct stub {
 	uint64_t forward_ms;
 };
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 static void wait_free(struct stub_wait *w)
 {
 	LIST_REMOVE(w, link);
@@ -176,7 +168,7 @@ static void pause_reading(struct stub *s)
 /* Take one question from this slice; false, and everything is paused, if there is none left. */
 static bool spend(struct stub *s)
 {
-	uint64_t now = now_ms();
+	uint64_t now = clock_ms();
 
 	if (now - s->slice_ms >= SLICE_MS) {
 		s->slice_ms = now;
@@ -200,7 +192,7 @@ static void conn_put(struct stub_conn *c, const uint8_t *p, size_t n)
 
 static bool spend_forward(struct stub *s)
 {
-	uint64_t now = now_ms();
+	uint64_t now = clock_ms();
 
 	if (now - s->forward_ms >= 1000) {
 		s->forward_ms = now;
@@ -480,7 +472,7 @@ static void resume_cb(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	s->paused = false;
 	s->tokens = s->slice_tokens;
-	s->slice_ms = now_ms();
+	s->slice_ms = clock_ms();
 	LIST_FOREACH (sock, &s->socks, link) {
 		if (event_add(sock->event, NULL) < 0) {
 			pause_reading(s); /* once more later */

@@ -31,6 +31,7 @@
 
 #include "base/cleanup.h"
 #include "base/forked.h"
+#include "base/procstat.h"
 
 #define ONE_BUFFER 1	     /* rounded up to a page, and a pipe has one buffer for each */
 #define CHUNK	   (1 << 20) /* more than a buffer holds, or a pipe */
@@ -122,27 +123,6 @@ static void run(int to, bool shared)
 	_exit(0);
 }
 
-/* The one that has started @pid; 0 if nobody can tell. The name may hold anything, brackets too. */
-static pid_t parent_of(pid_t pid)
-{
-	char path[64], text[512];
-	CLEANUP_CLOSE int fd = -1;
-	const char *end;
-	ssize_t n;
-	int parent = 0;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	end = strrchr(text, ')');
-	if (end && end[1] == ' ' && end[2] && end[3] == ' ')
-		parent = atoi(end + 4);
-	return parent;
-}
-
 /* What an open pipe is called; nothing is looked at but the name. Return: false if nobody can tell. */
 static bool name_of(int dir, const char *fd, char name[static NAME_LEN])
 {
@@ -177,7 +157,7 @@ static bool is_shared(void)
 
 	if (!name_of(AT_FDCWD, "/proc/self/fd/0", pipe))
 		return true;
-	for (int i = 0; pid > 0 && i < ABOVE_MAX; i++, pid = parent_of(pid))
+	for (int i = 0; pid > 0 && i < ABOVE_MAX; i++, pid = procstat_parent(pid))
 		if (has_open(pid, pipe))
 			return true;
 	return false;

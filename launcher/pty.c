@@ -34,6 +34,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/forked.h"
 #include "base/xalloc.h"
@@ -84,14 +85,6 @@ bool pty_wanted(void)
 {
 	return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
 	       tcgetpgrp(STDIN_FILENO) == getpgrp();
-}
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000 + 1;
 }
 
 static void copy_size(int from, int to)
@@ -202,7 +195,7 @@ static bool make_lower(int master)
 /* How long it stays lower from now on; -1 if it is not. */
 static int left(const struct lower *l)
 {
-	uint64_t due = l->since + (l->drawn ? LOWER_MS : LOWER_MAX_MS), now = now_ms();
+	uint64_t due = l->since + (l->drawn ? LOWER_MS : LOWER_MAX_MS), now = clock_ms();
 
 	if (!l->since)
 		return -1;
@@ -223,7 +216,7 @@ static void obey(int master, struct lower *l)
 	}
 	if (covered) {
 		covered = 0;
-		*l = (struct lower){ .since = make_lower(master) ? now_ms() : 0 };
+		*l = (struct lower){ .since = make_lower(master) ? clock_ms() : 0 };
 	}
 }
 

@@ -52,10 +52,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "dns/resolver.h"
@@ -94,14 +94,6 @@ void conn_enter(struct conn *c, enum conn_state next)
 	log_debug("conn=%" PRIx64 " %s -> %s", c->id, state_name[c->state], state_name[next]);
 	c->state = (uint8_t)next;
 	c->moves++;
-}
-
-static uint64_t now_us(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
 const struct limits *conn_limits(const struct conn *c)
@@ -353,7 +345,7 @@ static void tell_close(struct conn *c, const char *why)
 				  .decision = { .verdict = VERDICT_ALLOW, .code = CODE_OK },
 				  .bytes_up = c->t.way[CLIENT].bytes,
 				  .bytes_down = c->t.way[UPSTREAM].bytes,
-				  .duration_us = now_us() - c->born_us,
+				  .duration_us = clock_us() - c->born_us,
 				  .reason = why };
 
 	if (!c->allowed)
@@ -605,7 +597,7 @@ static struct conn *conn_new(struct session *s, struct share *share)
 	c->share = share_ref(share);
 	share_take(share, CONNECTION_DESCRIPTORS);
 	c->id = ++p->next_conn;
-	c->born_us = now_us();
+	c->born_us = clock_us();
 	LIST_INSERT_HEAD(&s->conns, c, link);
 	s->nconns++;
 	p->nconns++;

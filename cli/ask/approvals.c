@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -237,7 +238,7 @@ static void handle(struct approvals *a, struct run *r, const char *line, size_t 
 	struct question q;
 	size_t i;
 
-	switch (question_parse_event(line, n, asking_now(), &q, text)) {
+	switch (question_parse_event(line, n, clock_ms(), &q, text)) {
 	case QUESTION_EV_OPEN:
 		question_opened(a, r, &q);
 		break;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/ask/asking.h"
@@ -52,7 +53,7 @@ static struct running *find(const struct askexec *x, uint64_t id)
 static bool send_question(int fd, const struct question *q)
 {
 	char line[QUESTION_LINE_MAX];
-	size_t n = question_format(q, asking_now(), line);
+	size_t n = question_format(q, clock_ms(), line);
 
 	return n && send(fd, line, n, MSG_NOSIGNAL) == (ssize_t)n && shutdown(fd, SHUT_WR) == 0;
 }

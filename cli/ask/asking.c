@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/ask/askexec.h"
@@ -77,14 +78,6 @@ struct asking {
 	char *names[NAMES_MAX];
 	size_t nnames;
 };
-
-uint64_t asking_now(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
 
 /* ---- who is asked */
 
@@ -327,7 +320,7 @@ static void announce_cb(evutil_socket_t fd, short what, void *arg)
 
 static void arm(struct asking *a)
 {
-	uint64_t next = prompt_next(a->prompt), now = asking_now();
+	uint64_t next = prompt_next(a->prompt), now = clock_ms();
 	struct timeval tv;
 
 	(void)event_del(&a->timeout);
@@ -440,7 +433,7 @@ static void run_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd, (void)what;
 	if (a->recheck)
 		recheck(a);
-	prompt_run(a->prompt, asking_now());
+	prompt_run(a->prompt, clock_ms());
 	arm(a);
 }
 
@@ -557,7 +550,7 @@ void *asking_ask(void *arg, const struct proxy_question *q, proxy_ask_cb *cb, vo
 	if (!a->prompt)
 		return NULL;
 	a->asked = q;
-	w = prompt_ask(a->prompt, q->target, asking_now(), cb, cb_arg);
+	w = prompt_ask(a->prompt, q->target, clock_ms(), cb, cb_arg);
 	a->asked = NULL;
 	return w;
 }

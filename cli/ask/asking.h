@@ -93,9 +93,6 @@ void asking_resume(struct asking *a);
 
 /* ---- for askers */
 
-/** asking_now() - milliseconds, monotonic. */
-uint64_t asking_now(void);
-
 /**
  * asking_answer() - somebody has answered
  * @answer: its @by is copied

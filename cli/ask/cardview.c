@@ -8,8 +8,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/ttylead.h"
-#include "cli/ask/asking.h"
 
 /*
  * No colours, the usual letters, no insertion, the cursor visible; nothing protected, neither from now
@@ -123,7 +123,7 @@ void cardview_leave(struct cardview *v)
 void cardview_deafen(struct cardview *v)
 {
 	v->deaf = true;
-	v->quiet_ms = keyguard_now();
+	v->quiet_ms = clock_ms();
 	v->keys = (struct keys){ .verdict = false };
 }
 
@@ -132,11 +132,11 @@ static void put_input(struct cardview *v, const struct question *q, const struct
 	char text[CARD_MAX];
 
 	if (v->small)
-		card_small(q, style, asking_now(), text);
+		card_small(q, style, clock_ms(), text);
 	else if (v->deaf)
-		card_wait(q, style, asking_now(), text);
+		card_wait(q, style, clock_ms(), text);
 	else
-		card_input(q, style, asking_now(), &v->keys, text);
+		card_input(q, style, clock_ms(), &v->keys, text);
 	cardview_put(v, text);
 }
 
@@ -198,7 +198,7 @@ static void draw_input(struct cardview *v, const struct question *q)
 
 void cardview_tick(struct cardview *v, const struct question *q, const struct card_rest *rest)
 {
-	if (keyguard_now() - v->unknown_ms > CARDVIEW_UNKNOWN_MS)
+	if (clock_ms() - v->unknown_ms > CARDVIEW_UNKNOWN_MS)
 		v->keys.unknown = false;
 	if (v->lost)
 		cardview_draw(v, q, rest, true);
@@ -208,7 +208,7 @@ void cardview_tick(struct cardview *v, const struct question *q, const struct ca
 
 int cardview_wait(const struct cardview *v)
 {
-	uint64_t now = keyguard_now(), due = v->quiet_ms + CARDVIEW_QUIET_MS;
+	uint64_t now = clock_ms(), due = v->quiet_ms + CARDVIEW_QUIET_MS;
 
 	if (!v->deaf)
 		return -1;
@@ -235,7 +235,7 @@ enum cardview_said cardview_keys(struct cardview *v, const struct question *q,
 				 struct prompt_answer *out)
 {
 	char keys[KEYGUARD_BURST_MAX];
-	size_t count = keyguard_read(&v->guard, p, n, keyguard_now(), keys);
+	size_t count = keyguard_read(&v->guard, p, n, clock_ms(), keys);
 
 	if (v->deaf || v->lost) {
 		cardview_deafen(v);
@@ -243,7 +243,7 @@ enum cardview_said cardview_keys(struct cardview *v, const struct question *q,
 	}
 	if (count == 0) {
 		v->keys = (struct keys){ .unknown = true }; /* half an answer is none */
-		v->unknown_ms = keyguard_now();
+		v->unknown_ms = clock_ms();
 	}
 	if (count == 0 && q && v->lines)
 		draw_input(v, q);
@@ -254,7 +254,7 @@ enum cardview_said cardview_keys(struct cardview *v, const struct question *q,
 			continue;
 		switch (keys_feed(&v->keys, keys[i], q->wide[0], out)) {
 		case KEYS_UNKNOWN:
-			v->unknown_ms = keyguard_now();
+			v->unknown_ms = clock_ms();
 			cardview_draw(v, q, rest, false);
 			break;
 		case KEYS_MORE:

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/jsonout.h"
 #include "base/log.h"
@@ -198,7 +199,7 @@ static void tell_question(struct client *c, const struct question *q)
 {
 	char line[QUESTION_LINE_MAX];
 
-	tell(c, line, question_format(q, asking_now(), line));
+	tell(c, line, question_format(q, clock_ms(), line));
 }
 
 static void hello(struct client *c)
@@ -419,7 +420,7 @@ static void control_open(void *self, const struct question *q)
 
 		log_raw(text, strlen(text));
 	}
-	tell_all(control, line, question_format(q, asking_now(), line));
+	tell_all(control, line, question_format(q, clock_ms(), line));
 }
 
 static void control_change(void *self, const struct question *q)
@@ -435,7 +436,7 @@ static void control_change(void *self, const struct question *q)
 	jsonout_str(&j, "argv", q->argv);
 	jsonout_uint(&j, "pid", q->pid);
 	jsonout_uint(&j, "waiting", q->waiting);
-	jsonout_uint(&j, "seconds_left", question_seconds(q, asking_now()));
+	jsonout_uint(&j, "seconds_left", question_seconds(q, clock_ms()));
 	tell_all(control, line, jsonout_end(&j));
 }
 

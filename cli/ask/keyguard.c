@@ -90,11 +90,3 @@ size_t keyguard_read(struct keyguard *g, const char *p, size_t n, uint64_t now_m
 	memcpy(keys, p, n);
 	return n;
 }
-
-uint64_t keyguard_now(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000 + 1;
-}

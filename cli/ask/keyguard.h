@@ -46,7 +46,4 @@ struct keyguard {
  */
 size_t keyguard_read(struct keyguard *g, const char *p, size_t n, uint64_t now_ms, char *keys);
 
-/** keyguard_now() - the clock for @now_ms. */
-uint64_t keyguard_now(void);
-
 #endif

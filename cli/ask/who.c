@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/procstat.h"
 #include "base/reader.h"
 #include "base/xalloc.h"
 
@@ -114,20 +115,6 @@ static bool read_small(pid_t pid, const char *name, char *out, size_t size, size
 	return true;
 }
 
-/* The parent, from behind the name, which may hold anything. */
-static pid_t parent_of(pid_t pid)
-{
-	char text[1024];
-	const char *end;
-	size_t n;
-	int parent;
-
-	if (!read_small(pid, "stat", text, sizeof(text), &n))
-		return 0;
-	end = strrchr(text, ')');
-	return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : 0;
-}
-
 static void add_process(struct processes *all, pid_t pid, pid_t parent)
 {
 	if (all->n == PROCESSES_MAX)
@@ -173,7 +160,7 @@ static void add_everybody(struct processes *all)
 
 	while (dir && (e = readdir(dir)))
 		if (reader_decimal(e->d_name, strlen(e->d_name), INT32_MAX, &pid))
-			add_process(all, (pid_t)pid, parent_of((pid_t)pid));
+			add_process(all, (pid_t)pid, procstat_parent((pid_t)pid));
 	if (dir)
 		(void)closedir(dir);
 }

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/xalloc.h"
@@ -115,18 +116,10 @@ static size_t find(const struct refusals *r, const struct target *t, const struc
 	return i;
 }
 
-static time_t seconds(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec;
-}
-
 /* Each line is an interval of the time to come that is used up; there is COMMON_MAX of it at most. */
 static bool common_may(struct refusals *c)
 {
-	time_t now = seconds();
+	time_t now = (time_t)(clock_ms() / 1000);
 
 	if (c->common_from < now)
 		c->common_from = now;

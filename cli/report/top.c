@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/jsonout.h"
@@ -84,13 +85,13 @@ static bool is_last(const char *line, size_t n)
 
 static void read_answer(struct top *t, int fd)
 {
-	uint64_t end = asking_now() + ANSWER_MS;
+	uint64_t end = clock_ms() + ANSWER_MS;
 	CLEANUP_FREE char *buf = xmalloc(ANSWER_MAX);
 	size_t len = 0, done = 0;
 
 	while (len < ANSWER_MAX) {
 		struct pollfd p = { .fd = fd, .events = POLLIN };
-		uint64_t now = asking_now();
+		uint64_t now = clock_ms();
 		char *newline;
 		ssize_t n;
 
@@ -170,7 +171,7 @@ static uint64_t rate(uint64_t now, uint64_t old, uint64_t ms)
 static int look(struct top *t, struct error *err)
 {
 	struct topview_row *was = t->old;
-	uint64_t now = asking_now(), ms = t->then ? now - t->then : 0;
+	uint64_t now = clock_ms(), ms = t->then ? now - t->then : 0;
 
 	t->old = t->row;
 	t->nold = t->n;
@@ -297,7 +298,7 @@ static void wait_for_key(struct top *t)
 
 	while (!ended) {
 		struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
-		uint64_t now = asking_now(), left = end > now ? end - now : 0;
+		uint64_t now = clock_ms(), left = end > now ? end - now : 0;
 		struct timespec ts = { .tv_sec = (time_t)(left / 1000),
 				       .tv_nsec = (long)(left % 1000) * 1000000 };
 		sigset_t none;

@@ -48,6 +48,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/jsonout.h"
 #include "base/log.h"
@@ -620,14 +621,6 @@ static void came_cb(evutil_socket_t fd, short what, void *arg)
 
 /* ---- reload */
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 /* The sessions follow the base, which has been read: for them it is a matter of their bounds. */
 static int read_again(struct attach *a, bool retry, struct error *err)
 {
@@ -660,14 +653,14 @@ static bool end_wait(struct client *c, int rc, const struct error *err)
 static void due_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct attach *a = arg;
-	uint64_t began = now_ms();
+	uint64_t began = clock_ms();
 	struct error err = { 0 };
 	struct client *c, *next;
 	bool retry = a->files && reload_is_retry(a->files);
 	int rc = read_again(a, retry, &err);
 
 	(void)fd, (void)what;
-	a->reloaded_ms = now_ms();
+	a->reloaded_ms = clock_ms();
 	a->took_ms = a->reloaded_ms - began;
 	if (a->files)
 		reload_tell(a->files, rc, &err,
@@ -686,7 +679,7 @@ static void due_cb(evutil_socket_t fd, short what, void *arg)
 
 void attach_reload(struct attach *a)
 {
-	uint64_t pause = a->took_ms * RELOAD_PART, now = now_ms(), wait = 0;
+	uint64_t pause = a->took_ms * RELOAD_PART, now = clock_ms(), wait = 0;
 	struct timeval tv;
 
 	if (pause < RELOAD_PAUSE_MS)

@@ -644,6 +644,13 @@ int mountplan_make(const struct launcher_plan *plan, const struct protect *prote
 	return 0;
 }
 
+const char *mountplan_below(const struct mountplan_step *s, const struct mountplan_step *above)
+{
+	const char *rel = s->path + (strcmp(above->path, "/") == 0 ? 0 : strlen(above->path));
+
+	return *rel == '/' ? rel + 1 : rel;
+}
+
 void mountplan_clear(struct mountplan *p)
 {
 	for (size_t i = 0; i < p->n; i++) {

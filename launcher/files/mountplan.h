@@ -82,6 +82,13 @@ int mountplan_make(const struct launcher_plan *plan, const struct protect *prote
 /** mountplan_above() - the nearest mounted step above step @i (or on it); NULL if there is none. */
 struct mountplan_step *mountplan_above(const struct mountplan *p, size_t i);
 
+/**
+ * mountplan_below() - the path of @s from what @above is attached at, which lies above it
+ *
+ * It points into the path of @s. "" for the same.
+ */
+const char *mountplan_below(const struct mountplan_step *s, const struct mountplan_step *above);
+
 /** mountplan_clear() - close and free. */
 void mountplan_clear(struct mountplan *p);
 

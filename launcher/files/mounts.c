@@ -21,7 +21,6 @@
  */
 #include "launcher/files/mounts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -36,6 +35,7 @@
 #include "base/xalloc.h"
 #include "launcher/files/devpts.h"
 #include "launcher/files/mountplan.h"
+#include "launcher/files/spelling.h"
 #include "launcher/userns.h"
 #include "launcher/weaker.h"
 
@@ -150,14 +150,6 @@ static int make_readonly(struct work *w)
 	return 0;
 }
 
-/* The path of @s below @above: "" for the same. */
-static const char *relative(const struct mountplan_step *s, const struct mountplan_step *above)
-{
-	const char *rel = s->path + (strcmp(above->path, "/") == 0 ? 0 : strlen(above->path));
-
-	return *rel == '/' ? rel + 1 : rel;
-}
-
 /*
  * Opens what a step is about in the tree that is attached above it. What has been opened before
  * must still be the same; a pin or a lock is opened here for the first time.
@@ -165,7 +157,7 @@ static const char *relative(const struct mountplan_step *s, const struct mountpl
 static int open_below(struct work *w, const struct mountplan_step *s,
 		      const struct mountplan_step *above)
 {
-	const char *rel = relative(s, above);
+	const char *rel = mountplan_below(s, above);
 	CLEANUP_CLOSE int fd = *rel ? fd_open_plain(above->fd, rel, O_PATH | O_NOFOLLOW)
 				    : fcntl(above->fd, F_DUPFD_CLOEXEC, 3);
 	struct stat st;
@@ -182,7 +174,7 @@ static int open_below(struct work *w, const struct mountplan_step *s,
 static int make_target(struct work *w, const struct mountplan_step *s,
 		       const struct mountplan_step *above)
 {
-	CLEANUP_FREE char *rel = xstrdup(relative(s, above));
+	CLEANUP_FREE char *rel = xstrdup(mountplan_below(s, above));
 	char *name = rel;
 	CLEANUP_CLOSE int dir = fcntl(above->fd, F_DUPFD_CLOEXEC, 3);
 	int fd;
@@ -316,101 +308,10 @@ static int mount_proc(struct work *w)
 	return 0;
 }
 
-/* What hides, locks or pins a name in something that the command may write. */
-static bool is_guard(const struct mountplan *p, size_t i)
-{
-	const struct mountplan_step *above = i > 0 ? mountplan_above(p, i) : NULL;
-
-	return p->v[i].mounted && above &&
-	       (p->v[i].kind == STEP_LOCK || p->v[i].kind == STEP_PIN ||
-		p->v[i].kind == STEP_HIDE) &&
-	       (above->kind == STEP_ROOT || above->kind == STEP_PIN ||
-		(above->kind == STEP_GRANT && above->use == MOUNTS_WRITE));
-}
-
-/* "name" as "NAME" and the other way round. Return: whether that is another spelling. */
-static bool turn_case(char *name)
-{
-	bool turned = false;
-
-	for (char *c = name; *c; c++) {
-		bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z');
-
-		*c = letter ? (char)(*c ^ 0x20) : *c;
-		turned |= letter;
-	}
-	return turned;
-}
-
-/* A name that is found, but not listed, is another spelling of one that is. */
-static bool is_listed(int dir, const char *name)
-{
-	DIR *d = fd_opendir(dir);
-	struct dirent *e;
-	bool found = false;
-
-	if (!d)
-		return false;
-	while (!found && (e = readdir(d)))
-		found = strcmp(e->d_name, name) == 0;
-	(void)closedir(d);
-	return found;
-}
-
-static bool is_same_mount(int a, int b)
-{
-	struct statx x, y;
-
-	return statx(a, "", AT_EMPTY_PATH, STATX_MNT_ID, &x) == 0 &&
-	       statx(b, "", AT_EMPTY_PATH, STATX_MNT_ID, &y) == 0 && x.stx_mnt_id == y.stx_mnt_id;
-}
-
-/*
- * A mount is on one spelling of a name. Where the file system takes ".GIT" for ".git" and the kernel
- * does not know that (a share of Windows or of a Mac, by 9p, SMB, FUSE or virtiofs), the other one would
- * lead past it. ext4 and vfat, of which the kernel does, show the mount by each.
- */
-static int check_spelling(struct work *w, size_t i)
-{
-	const struct mountplan_step *s = &w->plan.v[i], *above = mountplan_above(&w->plan, i);
-	CLEANUP_FREE char *rel = xstrdup(relative(s, above));
-	char *slash = strrchr(rel, '/'), *name = slash ? slash + 1 : rel;
-	CLEANUP_CLOSE int dir = -1, other = -1;
-
-	if (slash)
-		*slash = '\0';
-	if (!turn_case(name))
-		return 0;
-	dir = fd_open_plain(above->fd, slash ? rel : ".", O_PATH | O_DIRECTORY);
-	if (dir < 0)
-		return error_set(w->err, errno, "cannot look around %s", s->path);
-	other = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	if (other < 0 || is_same_mount(other, s->fd) || is_listed(dir, name))
-		return 0;
-	if (s->kind != STEP_HIDE && w->accept & WEAKER_SPELLING) {
-		w->weaker |= WEAKER_SPELLING;
-		return 0;
-	}
-	return error_set(w->err, 0,
-			 "%s cannot be kept from the command: on this file system it can be "
-			 "spelled %s as well; use a directory where case matters, or --fs strict%s",
-			 s->path, name,
-			 s->kind == STEP_HIDE ? ""
-					      : ", or accept that with --accept-weaker=spelling");
-}
-
-static int check_spellings(struct work *w)
-{
-	for (size_t i = 0; i < w->plan.n; i++)
-		if (is_guard(&w->plan, i) && check_spelling(w, i))
-			return -1;
-	return 0;
-}
-
 static int carry_out(struct work *w)
 {
 	if (copy_grants(w) || make_readonly(w) || make_covers(w) || attach_all(w) ||
-	    check_spellings(w))
+	    spelling_check(&w->plan, w->accept, &w->weaker, w->err))
 		return -1;
 	return mount_proc(w);
 }

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "cli/ask/cardview.h"
 
 static const struct question question = {
@@ -81,7 +82,7 @@ static void draw(struct terminal *t, bool fresh)
 /* The quiet that lets keys count, without the wait. */
 static void be_quiet(struct terminal *t)
 {
-	t->view.quiet_ms = keyguard_now() - CARDVIEW_QUIET_MS;
+	t->view.quiet_ms = clock_ms() - CARDVIEW_QUIET_MS;
 	cardview_listen(&t->view, &question);
 	assert_int_equal(cardview_wait(&t->view), -1);
 }
