@@ -12,7 +12,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/shellword.h"
 #include "base/xalloc.h"
+#include "netns/ifaddrs.h"
 
 #define ANSWER_MAX (256 * 1024) /* bytes of a tool's answer */
 #define TOOL_MS	   20000	/* npm takes a second or two */
@@ -55,6 +57,7 @@ static const struct question {
 
 struct allowfrom {
 	struct run_options *options;
+	struct addr_set own; /* this machine's addresses */
 	const char *tool;
 	size_t found; /* of @tool */
 	char **v;
@@ -132,6 +135,23 @@ void allowfrom_scan(const char *text, enum allowfrom_words words, allowfrom_cb *
 	}
 }
 
+bool allowfrom_may(const struct target *t, const struct addr_set *own)
+{
+	if (!target_is_literal(t))
+		return !hostname_is_local(&t->host) && !hostname_is_metadata(&t->host);
+	return addr_classify(&t->addr) == ADDR_PUBLIC && !addr_set_contains(own, &t->addr);
+}
+
+static void tell_left_out(const struct allowfrom *a, const char *text)
+{
+	char word[SHELLWORD_MAX(TARGET_TEXT_MAX)];
+
+	(void)fprintf(stderr,
+		      "sbx-net: --allow-from %s: %s is left out: no address that is not a public "
+		      "one is taken from a configuration; if it is wanted: --allow %s\n",
+		      a->tool, text, shellword(word, sizeof(word), text));
+}
+
 static void add(void *arg, const struct target *t)
 {
 	struct allowfrom *a = arg;
@@ -139,6 +159,10 @@ static void add(void *arg, const struct target *t)
 
 	a->found++;
 	(void)target_format(t, text);
+	if (!allowfrom_may(t, &a->own)) {
+		tell_left_out(a, text);
+		return;
+	}
 	for (size_t i = 0; i < a->n; i++) {
 		if (strcmp(a->v[i], text) == 0)
 			return;
@@ -233,6 +257,10 @@ struct allowfrom *allowfrom_new(struct run_options *o, const char *cwd, struct e
 	struct allowfrom *a = xcalloc(1, sizeof(*a));
 
 	a->options = o;
+	if (o->allow_from.n > 0 && ifaddrs_list(&a->own, err) < 0) {
+		allowfrom_free(a);
+		return NULL;
+	}
 	for (size_t i = 0; i < o->allow_from.n; i++) {
 		a->tool = o->allow_from.v[i];
 		if (ask_tool(a, cwd, err) < 0) {
@@ -250,5 +278,6 @@ void allowfrom_free(struct allowfrom *a)
 	for (size_t i = 0; i < a->n; i++)
 		free(a->v[i]);
 	free(a->v);
+	ifaddrs_clear(&a->own);
 	free(a);
 }

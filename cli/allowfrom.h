@@ -4,6 +4,9 @@
  * The tool is asked itself, outside the sandbox and before anything else happens, so that no host
  * stands in our tree. It runs in the root directory: a project's own file must not widen the policy.
  * Only git's remotes are the project's by their nature.
+ *
+ * --allow opens an address of this machine, or of its network, where one is named: what the user has
+ * typed means that. What a tool prints may be what a repository says, and means no such thing.
  */
 #ifndef CLI_ALLOWFROM_H
 #define CLI_ALLOWFROM_H
@@ -11,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/addr.h"
 #include "base/error.h"
 #include "cli/options.h"
 #include "policy/target.h"
@@ -32,6 +36,13 @@ enum allowfrom_words {
 
 /** allowfrom_scan() - the hosts of a tool's answer, @text; each time one is found. */
 void allowfrom_scan(const char *text, enum allowfrom_words words, allowfrom_cb *cb, void *arg);
+
+/**
+ * allowfrom_may() - whether a tool's configuration may open that: no address but a public one, and no
+ * name that stands for this machine or a metadata service
+ * @own: this machine's addresses
+ */
+bool allowfrom_may(const struct target *t, const struct addr_set *own);
 
 struct allowfrom;
 

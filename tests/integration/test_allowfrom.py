@@ -5,7 +5,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from world import PATH, WorldCase, main, setup_world, teardown_world  # noqa: E402,F401
+from world import HOST4, PATH, WorldCase, main, setup_world, teardown_world, v4  # noqa: E402,F401
 
 
 def setUpModule():
@@ -91,6 +91,28 @@ class AllowFrom(WorldCase):
         done = self.fetch(["--allow-from", "git"], cwd=repo)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("--allow-from git: good.example:80", done.stderr)
+
+    def test_no_address_of_this_machine_by_a_repositorys_word(self):
+        """A remote is whoever's who made the repository; --allow of an address opens it."""
+        repo = os.path.join(self.w.ws, "hostile")
+        self.w.run(["git", "init", "-q", repo], check=True)
+        for i, host in enumerate(("127.0.0.1:18081", "10.1.2.3", "169.254.169.254", "localhost:18081", HOST4)):
+            self.w.run(["git", "-C", repo, "remote", "add", "r%d" % i, "http://%s/r.git" % host], check=True)
+        for host, port in (("127.0.0.1", 18081), ("10.1.2.3", 80), ("169.254.169.254", 80), (HOST4, 80)):
+            o = self.w.oracle()
+            url = "http://%s:%d/" % (host, port)
+            done = self.w.curl(["--allow-from", "git"], "-f", "--noproxy", "", url, cwd=repo)
+            with self.subTest(host):
+                self.assertEqual(done.returncode, 22, done.stdout)
+                self.assertIn("--allow-from git: %s:%d is left out" % (host, port), done.stderr)
+                self.assertIn("--allow %s:%d\n" % (host, port), done.stderr)
+                self.assertIn("--allow-from git: localhost:18081 is left out", done.stderr)
+                self.assertEqual(o.accepts(), [])
+        self.w.run(["git", "-C", repo, "remote", "add", "pub", "http://%s/r.git" % v4(1)], check=True)
+        for options in (["--allow-from", "git"], ["-a", "10.1.2.3"]):  # the twins
+            url = "http://%s/" % (v4(1) if "git" in options else "10.1.2.3")
+            done = self.w.curl(options, "-f", "--noproxy", "", url, cwd=repo)
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_nothing_configured_allows_nothing(self):
         done = self.fetch(["--allow-from", "npm"], ("npm", "echo undefined"))

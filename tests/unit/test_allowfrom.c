@@ -66,6 +66,47 @@ static void test_what_is_no_host_is_left_out(void **state)
 	expect("@a:registry user@h.example:x", ALLOWFROM_HOSTS, "");
 }
 
+static void test_no_place_of_this_machine_is_taken(void **state)
+{
+	static const char *const no[] = {
+		"127.0.0.1:18081",
+		"[::1]:80",
+		"0.0.0.0:80",
+		"169.254.169.254:80",
+		"169.254.1.1:80",
+		"10.0.0.1:80",
+		"192.168.1.1:80",
+		"100.64.0.1:80",
+		"[fd00::1]:80",
+		"[fe80::1]:80",
+		"[64:ff9b::7f00:1]:80",
+		"198.18.0.1:80",
+		"168.63.129.16:80",
+		"45.33.32.2:80",
+		"[::ffff:45.33.32.2]:80",
+		"localhost:80",
+		"x.localhost:18081",
+		"ip6-loopback:80",
+		"metadata.google.internal:80",
+	};
+	static const char *const yes[] = { "51.15.10.1:80", "[2a01:4f8:10::1]:443",
+					   "good.example:80", "localhost.example:80" };
+	struct addr mine = { .family = AF_INET, .bytes = { 45, 33, 32, 2 } };
+	const struct addr_set own = { .v = &mine, .n = 1 };
+	struct target t = { .via = VIA_CONNECT };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(no) / sizeof(*no); i++) {
+		assert_int_equal(target_parse_authority(no[i], strlen(no[i]), 0, &t), TARGET_OK);
+		if (allowfrom_may(&t, &own))
+			fail_msg("%s", no[i]);
+	}
+	for (size_t i = 0; i < sizeof(yes) / sizeof(*yes); i++) {
+		assert_int_equal(target_parse_authority(yes[i], strlen(yes[i]), 0, &t), TARGET_OK);
+		assert_true(allowfrom_may(&t, &own));
+	}
+}
+
 static void test_tools_are_known(void **state)
 {
 	(void)state;
@@ -82,6 +123,7 @@ int main(void)
 		cmocka_unit_test(test_git_remotes),
 		cmocka_unit_test(test_bare_names_only_where_they_are_meant),
 		cmocka_unit_test(test_what_is_no_host_is_left_out),
+		cmocka_unit_test(test_no_place_of_this_machine_is_taken),
 		cmocka_unit_test(test_tools_are_known),
 	};
 
