@@ -258,12 +258,17 @@ static void pass_on(pid_t command, int sig)
 		(void)kill(command, sig);
 }
 
-/* A socket of this namespace, for the supervisor to connect. No descriptor means: cannot. */
+/*
+ * A socket of this namespace, for the supervisor to connect. No descriptor means: cannot; also where the
+ * user's processes have as many on their way as one may have open (ETOOMANYREFS). Each question has its
+ * answer: they are told apart by their order only.
+ */
 static void pass_socket(const struct init *in, int family)
 {
 	CLEANUP_CLOSE int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	(void)fd_send(in->sock, "s", 1, &fd, fd >= 0 ? 1 : 0);
+	if (fd < 0 || fd_send(in->sock, "s", 1, &fd, 1) < 0)
+		(void)fd_send(in->sock, "s", 1, NULL, 0);
 }
 
 /*

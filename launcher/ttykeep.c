@@ -58,6 +58,16 @@ static void look(int fd, struct kept *k)
 	k->moded = k->is && is_alone() && is_foreground(fd) && tcgetattr(fd, &k->modes) == 0;
 }
 
+/*
+ * A key that the command has made the one for it may have stopped the output, and modes do not tell: it
+ * stays stopped while IXON is set (n_tty_set_termios()). Only a stop by call is undone by the other call.
+ */
+static void start_output(int fd)
+{
+	(void)tcflow(fd, TCOOFF);
+	(void)tcflow(fd, TCOON);
+}
+
 /* What is as it was is not touched: fchmod(2) alone would change a time. */
 static void put_back(int fd, const struct kept *k)
 {
@@ -69,8 +79,10 @@ static void put_back(int fd, const struct kept *k)
 		(void)fchmod(fd, k->mode);
 	if (fcntl(fd, F_GETFL) != k->flags)
 		(void)fcntl(fd, F_SETFL, k->flags);
-	if (k->moded && is_foreground(fd))
+	if (k->moded && is_foreground(fd)) {
 		(void)tcsetattr(fd, TCSANOW, &k->modes);
+		start_output(fd);
+	}
 }
 
 /* Should: outlive the supervisor. Mustn't: die of what is typed, or keep more than the terminal. */

@@ -34,13 +34,27 @@ while True:
 """
 
 
+# Descriptors on their way to nobody, as many as there may be, until the end of the input.
+HOLDER = r"""
+import array, socket, sys
+pairs = []
+try:
+    while len(pairs) < 1000:
+        pairs.append(socket.socketpair())
+        pairs[-1][0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0] * 250))])
+except OSError as e:
+    print("full" if e.errno == 109 else e, flush=True)  # ETOOMANYREFS
+sys.stdin.read()
+"""
+
+
 class Publish(WorldCase):
     @contextlib.contextmanager
-    def run_server(self, publish, host="127.0.0.1", port=8000, prefix=()):
+    def run_server(self, publish, host="127.0.0.1", port=8000, prefix=(), outside=()):
         command = [*prefix, "/usr/bin/python3", "-c", SERVER, host, str(port)]
-        proc = self.w.popen(self.w.sbx_argv([x for p in publish for x in ("--publish", p)],
-                                            command), stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE)
+        proc = self.w.popen([*outside, *self.w.sbx_argv([x for p in publish for x in ("--publish", p)],
+                                                        command)],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             self.assertEqual(proc.stdout.readline(), b"ready\n")
             yield proc
@@ -108,6 +122,21 @@ class Publish(WorldCase):
                 with s:
                     want = b"n%d" % i
                     self.assertEqual(s.recv(100), b"%d " % len(want) + want.upper())
+
+    def test_descriptors_that_another_run_has_on_their_way(self):
+        """what keeps a client out while it lasts keeps nobody out after it"""
+        with self.run_server(["18000=8000"], outside=["prlimit", "--nofile=200:"]):
+            self.assertEqual(self.ask(18000, b"before"), b"6 BEFORE")
+            holder = self.w.popen(["prlimit", "--nofile=800:",
+                                   *self.w.sbx_argv([], ["/usr/bin/python3", "-c", HOLDER])],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.assertEqual(holder.stdout.readline(), b"full\n")
+            for _ in range(10):
+                self.assertReset(18000)
+            holder.communicate()
+            self.assertEqual(holder.returncode, 0)
+            for _ in range(10):
+                self.assertEqual(self.ask(18000, b"after"), b"5 AFTER")
 
     def test_clients_that_go_away_and_signals(self):
         with self.run_server(["18000=8000"]) as proc:

@@ -222,6 +222,52 @@ class Test(Case):
         self.assertIn(b"\r\n19999\r\n20000\r\n", t.read_until(b"last"))
         self.end(t, 0)
 
+    def paste(self, t, text):
+        """What has come back when all of @text has been typed, as a window does it: both ways at once"""
+        os.set_blocking(t.master, False)
+        back, deadline = b"", time.monotonic() + LIMIT
+        while text and time.monotonic() < deadline:
+            read, write, _ = select.select([t.master], [t.master], [], 0.1)
+            if read:
+                back += os.read(t.master, 65536)
+                deadline = time.monotonic() + LIMIT
+            if write:
+                with contextlib.suppress(BlockingIOError):
+                    text = text[os.write(t.master, text[:4096]):]
+                    deadline = time.monotonic() + LIMIT
+        os.set_blocking(t.master, True)
+        self.assertEqual(len(text), 0, "the terminal takes no more")
+        return back
+
+    def test_more_is_pasted_than_a_terminal_holds(self):
+        """the command writes while it reads: neither waits for the relay for ever"""
+        lines = b"".join(b"%061d\n" % i for i in range(4000)) + b"the end\n"
+        t = self.start("sh", "-c", "stty -echo; echo go; exec cat")
+        t.read_until(b"go\r\n")
+        t.seen += self.paste(t, lines)
+        back = t.read_until(b"the end\r\n") + b"the end\r\n"
+        self.assertEqual(back, lines.replace(b"\n", b"\r\n"))
+        t.type(b"\x04")
+        self.end(t, 0)
+
+    def test_the_interrupt_key_after_more_than_a_terminal_holds(self):
+        t = self.start("sh", "-c", "stty -echo -icanon; echo go; exec sleep 600")
+        t.read_until(b"go\r\n")
+        self.paste(t, b"x" * 3000)
+        t.type(b"\x03")
+        self.end(t, 128 + signal.SIGINT)
+
+    def test_a_terminal_that_another_program_has_made_non_blocking(self):
+        """The mode is of what the shell has lent to all of its programs; ssh and others leave it behind."""
+        t = self.start("sh", "-c", "echo go; read x; seq 1 60000; echo last")
+        t.read_until(b"go\r\n")
+        fcntl.fcntl(t.slave, fcntl.F_SETFL, os.O_RDWR | os.O_NONBLOCK)
+        t.type(b"\n")
+        time.sleep(1)  # a window that does not draw for a moment: nothing more fits
+        out = t.read_until(b"last")
+        self.assertEqual(out[out.index(b"1\r\n"):], b"".join(b"%d\r\n" % i for i in range(1, 60001)))
+        self.end(t, 0)
+
     def test_refusal_lines_start_at_the_left(self):
         code = ("import socket\n"
                 "s = socket.create_connection(('127.0.0.1', 3128))\n"
@@ -389,6 +435,36 @@ if len(sys.argv) > 1:
         self.assertEqual(t.process.wait(LIMIT), 0)
         after = self.looks(t)
         self.assertTrue(all(x != y for x, y in zip(after, before)))
+
+    STOP = """
+import sys, termios
+modes = termios.tcgetattr(0)
+modes[0] |= termios.IXON
+modes[6][termios.VSTOP] = b"y"
+modes[3] &= ~termios.ICANON
+termios.tcsetattr(0, termios.TCSANOW, modes)
+print("go", file=sys.stderr, flush=True)
+sys.stdin.read(1)
+"""
+
+    def shows_after_a_stop(self, *run):
+        """Whether the terminal shows what is written after a command that had a key stop it"""
+        t = Terminal(["sh", "-c", '"$@" > out; echo after', "sh", *run, "/usr/bin/python3", "-c", self.STOP],
+                     self.work)
+        self.addCleanup(t.close)
+        t.read_until(b"go")
+        t.type(b"yq")
+        shown = b""
+        deadline = time.monotonic() + (LIMIT if len(run) > 0 else 2)
+        while b"after" not in shown and time.monotonic() < deadline:
+            if select.select([t.master], [], [], 0.1)[0]:
+                shown += os.read(t.master, 4096)
+        return b"after" in shown
+
+    def test_output_that_a_key_has_stopped_without_a_relay(self):
+        """P7: so is whether the terminal shows anything"""
+        self.assertTrue(self.shows_after_a_stop(SBX_NET, "run", "--no-config", "--ask", "never", "--"))
+        self.assertFalse(self.shows_after_a_stop())  # a shell such as this one does nothing about it
 
     def test_put_back_without_a_relay_after_a_kill(self):
         # its shell stays: the terminal goes with the session
