@@ -26,7 +26,7 @@ int terminal_start(const struct pty **out, struct error *err)
 	active = true;
 	shared = isatty(STDERR_FILENO);
 	log_set_crlf(shared);
-	log_set_line(shared ? pty.open : NULL);
+	log_set_line(shared ? &pty.page->open : NULL);
 	*out = &pty;
 	return 0;
 }
@@ -57,10 +57,10 @@ bool terminal_shared(void)
 
 bool terminal_stop_typed(void)
 {
-	bool typed = active && *pty.stop;
+	bool typed = active && pty.page->stop;
 
 	if (typed)
-		*pty.stop = false;
+		pty.page->stop = false;
 	return typed;
 }
 
@@ -116,7 +116,7 @@ void terminal_pause(void)
 	if (!active)
 		return;
 	pty_pause(&pty);
-	*pty.open = false; /* a question begins with a line end, and leaves none unfinished */
+	pty.page->open = false; /* a question begins with a line end, and leaves none unfinished */
 	log_set_crlf(false);
 }
 

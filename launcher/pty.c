@@ -41,16 +41,15 @@ static int set_raw(const struct termios *saved)
 
 int pty_start(struct pty *out, struct error *err)
 {
-	struct pty p = { .sock = -1 };
+	struct pty p = { .sock = -1, .supervisor = getpid() };
 	int pair[2];
 
 	if (tcgetattr(STDIN_FILENO, &p.saved) < 0 || ioctl(STDIN_FILENO, TIOCGWINSZ, &p.size) < 0)
 		return error_set(err, errno, "cannot read the terminal's settings");
-	p.open = mmap(NULL, 2 * sizeof(*p.open), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		      -1, 0);
-	if (p.open == MAP_FAILED)
+	p.page = mmap(NULL, sizeof(*p.page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (p.page == MAP_FAILED)
 		return error_set(err, errno, "cannot share a page with the relay of the terminal");
-	p.stop = p.open + 1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return error_set(err, errno, "cannot make a socket pair");
 	p.sock = pair[0];
@@ -106,11 +105,12 @@ void pty_drain(const struct pty *p)
 
 	if (p->relay == 0)
 		return;
+	p->page->rested = false;
+	p->page->rest = true;
 	(void)kill(p->relay, SIGURG);
-	for (int i = 0; i < REST_MAX_MS && info.si_pid == 0; i++) {
+	for (int i = 0; i < REST_MAX_MS && !p->page->rested && info.si_pid == 0; i++) {
 		/* pty_pause() wants to see it, too */
-		if (waitid(P_PID, (id_t)p->relay, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) <
-		    0)
+		if (waitid(P_PID, (id_t)p->relay, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
 			return;
 		(void)nanosleep(&step, NULL);
 	}
@@ -134,6 +134,7 @@ void pty_resume(const struct pty *p)
 {
 	if (p->relay == 0)
 		return;
+	p->page->rest = false; /* also where it was too slow to hear of it */
 	(void)set_raw(&p->saved);
 	(void)kill(p->relay, SIGUSR2);
 	(void)kill(p->relay, SIGCONT);

@@ -17,22 +17,32 @@
 #include "base/error.h"
 
 /**
- * struct pty - the command's terminal and the process that relays it
- * @sock: to the relay, for the master that pid 1 makes; -1 after pty_started()
- * @relay: the process; 0 if there is none
- * @saved: the user's terminal as it was, and as the command's shall begin
- * @size: its window
- * @open: kept by the relay: whether what the command has written ends in an unfinished line; whoever
+ * struct pty_page - what the relay and the supervisor tell each other; each field has one writer at a time
+ * @open: whether what the command has written ends in an unfinished line: the relay keeps it, and whoever
  *        ends that line clears it. Stays readable for the life of the process
  * @stop: set by the relay before it sends SIGTSTP to its parent: the key for it was typed to a command
  *        that would be stopped by it, if a shell could wake it; whoever heeds it clears it
+ * @rest: the supervisor wants what is written to be shown, and nothing typed to be read, until it clears it
+ * @rested: the relay has done so
+ */
+struct pty_page {
+	volatile bool open, stop, rest, rested;
+};
+
+/**
+ * struct pty - the command's terminal and the process that relays it
+ * @sock: to the relay, for the master that pid 1 makes; -1 after pty_started()
+ * @supervisor: whose child the relay is
+ * @relay: the process; 0 if there is none
+ * @saved: the user's terminal as it was, and as the command's shall begin
+ * @size: its window
  */
 struct pty {
 	int sock;
-	pid_t relay;
+	pid_t supervisor, relay;
 	struct termios saved;
 	struct winsize size;
-	volatile bool *open, *stop;
+	struct pty_page *page;
 };
 
 /** pty_wanted() - whether 0 and 1 are a terminal whose foreground we are. */

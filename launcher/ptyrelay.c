@@ -29,6 +29,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -59,6 +60,10 @@
 #define DEAF_MS 250
 #define FULL_MS 100
 
+/* For how long what is written is shown when the supervisor has been killed, and how often it is looked at. */
+#define ORPHAN_MS 2000
+#define TICK_MS	  100
+
 /* @since: when the window was made lower, 0 if it is as high as it should; @drawn: written to since */
 struct lower {
 	uint64_t since;
@@ -74,7 +79,6 @@ struct lower {
  */
 struct relay {
 	const struct pty *pty;
-	pid_t supervisor;
 	int master;
 	struct column line;
 	struct lower lower;
@@ -83,8 +87,29 @@ struct relay {
 	bool deaf;
 };
 
-/* What the relay is told by signals: SIGWINCH, SIGUSR1, SIGUSR2, SIGURG. */
-static volatile sig_atomic_t resized = 1, interrupted, covered, leaving;
+/* What the relay is told by signals: SIGWINCH, SIGUSR1, SIGUSR2; SIGURG ends a wait, no more. */
+static volatile sig_atomic_t resized = 1, interrupted, covered;
+
+/* For how many more signals of the timer it goes on without a supervisor; below 0: it has one. */
+static volatile sig_atomic_t ticks = -1;
+static pid_t supervisor;
+
+/*
+ * Where the supervisor has been killed, the command is, too, in a moment. What it has written is shown; but
+ * a terminal that takes nothing, such as that of a lost line, keeps nobody here. The timer comes again and
+ * again, lest a write(2) that begins behind one signal waits for ever. Called for SIGHUP, which the kernel
+ * sends for this (PR_SET_PDEATHSIG), and for a hang-up, which poll(2) tells of.
+ */
+static void look_for_supervisor(void)
+{
+	const struct itimerval tick = { .it_interval.tv_usec = TICK_MS * 1000,
+					.it_value.tv_usec = TICK_MS * 1000 };
+
+	if (ticks >= 0 || getppid() == supervisor)
+		return;
+	ticks = ORPHAN_MS / TICK_MS;
+	(void)setitimer(ITIMER_REAL, &tick, NULL);
+}
 
 static void on_signal(int sig)
 {
@@ -92,10 +117,12 @@ static void on_signal(int sig)
 		interrupted = 1;
 	else if (sig == SIGUSR2)
 		covered = 1;
-	else if (sig == SIGURG)
-		leaving = 1;
-	else
+	else if (sig == SIGWINCH)
 		resized = 1;
+	else if (sig == SIGHUP)
+		look_for_supervisor();
+	else if (sig == SIGALRM && ticks > 0)
+		ticks--;
 }
 
 static void copy_size(int from, int to)
@@ -109,9 +136,9 @@ static void copy_size(int from, int to)
 /* The user's terminal's line: the supervisor may have ended it since. */
 static void note(struct relay *r, const char *p, size_t n)
 {
-	r->line.open = *r->pty->open;
+	r->line.open = r->pty->page->open;
 	column_feed(&r->line, p, n);
-	*r->pty->open = r->line.open;
+	r->pty->page->open = r->line.open;
 }
 
 /* Whether a process does nothing by itself about a signal. */
@@ -169,9 +196,9 @@ static void type_on(struct relay *r)
 		r->deaf = true;
 		return;
 	}
-	if (getppid() == r->supervisor && is_stop(r->master, r->typed, (size_t)n)) {
-		*r->pty->stop = true;
-		r->deaf = kill(r->supervisor, SIGTSTP) < 0;
+	if (getppid() == supervisor && is_stop(r->master, r->typed, (size_t)n)) {
+		r->pty->page->stop = true;
+		r->deaf = kill(supervisor, SIGTSTP) < 0;
 		return;
 	}
 	r->ntyped = (size_t)n;
@@ -185,6 +212,8 @@ static int show(const char *p, size_t n)
 		struct pollfd out = { .fd = STDOUT_FILENO, .events = POLLOUT };
 		ssize_t w = write(STDOUT_FILENO, p, n);
 
+		if (w < 0 && ticks == 0)
+			return -1;
 		if (w < 0 && errno == EAGAIN)
 			(void)poll(&out, 1, -1);
 		else if (w < 0 && errno != EINTR)
@@ -282,17 +311,16 @@ static int wait_for(struct pollfd *p, nfds_t n, int ms)
 	return ppoll(p, n, ms < 0 ? NULL : &limit, &none);
 }
 
-/* Shows what has been written, and stops. */
-static void leave(struct relay *r)
+/* Shows what has been written, once; what is typed waits until the supervisor wants it read again. */
+static void rest(struct relay *r)
 {
 	struct pollfd p = { .fd = r->master, .events = POLLIN };
 
-	leaving = 0;
 	for (int i = 0; i < REST_CHUNKS && poll(&p, 1, REST_MS) == 1 && p.revents & POLLIN; i++) {
 		if (!copy(r))
 			break;
 	}
-	(void)raise(SIGSTOP);
+	r->pty->page->rested = true;
 }
 
 /* Does what is to be done for the two terminals. Return: false when that was all. */
@@ -316,16 +344,15 @@ static void relay_loop(struct relay *r)
 {
 	struct pollfd p[] = { { .fd = r->master }, { .fd = STDIN_FILENO } };
 
-	for (;;) {
-		int ms = r->deaf ? DEAF_MS : -1, n;
+	while (ticks != 0) {
+		const struct pty_page *page = r->pty->page;
+		int ms = r->ntyped ? FULL_MS : r->deaf ? DEAF_MS : -1, n;
 
 		obey(r);
-		if (leaving)
-			leave(r);
+		if (page->rest && !page->rested)
+			rest(r);
 		p[0].events = (short)(POLLIN | (r->ntyped ? POLLOUT : 0));
-		p[1].events = r->deaf || r->ntyped ? 0 : POLLIN;
-		if (r->ntyped)
-			ms = FULL_MS;
+		p[1].events = r->deaf || r->ntyped || page->rest ? 0 : POLLIN;
 		n = wait_for(p, ARRAY_SIZE(p), sooner(left(&r->lower), ms));
 		r->deaf = r->deaf && n > 0;
 		if (n <= 0)
@@ -338,15 +365,17 @@ static void relay_loop(struct relay *r)
 /* Should: know the two terminals only. Mustn't: die of what the user types; that goes through. */
 void ptyrelay_run(int sock, const struct pty *pty)
 {
-	static const int ignored[] = { SIGHUP,	SIGINT,	 SIGQUIT, SIGTERM, SIGTSTP,
-				       SIGTTIN, SIGTTOU, SIGPIPE, SIGUSR1, SIGUSR2 };
+	static const int ignored[] = { SIGINT,	SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN,
+				       SIGTTOU, SIGPIPE, SIGUSR1, SIGUSR2 };
 	static const int told[] = { SIGWINCH, SIGUSR1, SIGUSR2, SIGURG };
+	static const int at_once[] = { SIGHUP, SIGALRM };
 	const struct sigaction act = { .sa_handler = on_signal };
-	struct relay r = { .pty = pty, .supervisor = getppid(), .master = -1 };
+	struct relay r = { .pty = pty, .master = -1 };
 	sigset_t blocked;
 	size_t n = 0;
 	char byte;
 
+	supervisor = pty->supervisor;
 	if (forked_helper(&sock, 1, ignored, ARRAY_SIZE(ignored), NULL))
 		_exit(1);
 	(void)sigemptyset(&blocked);
@@ -355,12 +384,17 @@ void ptyrelay_run(int sock, const struct pty *pty)
 	(void)sigprocmask(SIG_BLOCK, &blocked, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(told); i++)
 		(void)sigaction(told[i], &act, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(at_once); i++)
+		(void)sigaction(at_once[i], &act, NULL);
+	(void)prctl(PR_SET_PDEATHSIG, SIGHUP, 0, 0, 0);
+	look_for_supervisor();
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (fd_recv(sock, &byte, 1, &r.master, 1, &n) == 1 && n == 1 &&
 	    fcntl(r.master, F_SETFL, O_RDWR | O_NONBLOCK) == 0) {
 		(void)close(sock);
 		relay_loop(&r);
 	}
-	(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &pty->saved);
+	if (tcsetattr(STDIN_FILENO, TCSADRAIN, &pty->saved) < 0)
+		(void)tcsetattr(STDIN_FILENO, TCSANOW, &pty->saved); /* EINTR: it takes nothing */
 	_exit(0);
 }

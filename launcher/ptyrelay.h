@@ -11,7 +11,7 @@
  * @sock: where the master of the command's terminal comes from (pty_make())
  *
  * It is told by signals: SIGWINCH (another size), SIGUSR1 (type the interrupt key), SIGUSR2 (what the
- * command had drawn has been covered), SIGURG (show what is written, and stop).
+ * command had drawn has been covered), SIGURG (look at what the page says).
  */
 void ptyrelay_run(int sock, const struct pty *pty) __attribute__((noreturn));
 

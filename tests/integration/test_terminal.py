@@ -257,6 +257,77 @@ class Test(Case):
         t.type(b"\x03")
         self.end(t, 128 + signal.SIGINT)
 
+    FLOOD = """
+import os, time, tty
+tty.setraw(0)
+if os.fork() == 0:
+    for i in range(2000): os.write(1, b"\\x1b[6n" * 50)
+    time.sleep(600)
+time.sleep(%d)
+"""
+
+    def answer(self, t, seconds):
+        """What every terminal does: each question is answered, at once. Return: how many were"""
+        os.set_blocking(t.master, False)
+        answers, given, deadline = b"", 0, time.monotonic() + seconds
+        while time.monotonic() < deadline and t.process.poll() is None:
+            read, write, _ = select.select([t.master], [t.master] if answers else [], [], 0.1)
+            if read:
+                with contextlib.suppress(OSError):
+                    asked = os.read(t.master, 4096).count(b"\x1b[6n")
+                    answers += b"\x1b[1;1R" * asked
+                    given += asked
+            if write:
+                with contextlib.suppress(BlockingIOError):
+                    answers = answers[os.write(t.master, answers[:4096]):]
+        return given
+
+    def test_answers_of_the_terminal_that_nobody_reads(self):
+        """the run ends with its command all the same, and when it is told to"""
+        t = self.start("python3", "-c", self.FLOOD % 2)
+        self.assertGreater(self.answer(t, LIMIT), 1000)
+        self.assertEqual(t.process.wait(LIMIT), 0)
+        t = self.start("python3", "-c", self.FLOOD % 600)
+        self.assertGreater(self.answer(t, 2), 1000)
+        t.process.terminate()
+        self.answer(t, LIMIT)
+        self.assertEqual(t.process.wait(LIMIT), 143)
+        self.assertEqual(self.at(t), [])
+
+    def at(self, t, besides=b"-"):
+        """The processes that have the terminal as their controlling one, in the end"""
+        device, deadline = os.fstat(t.slave).st_rdev, time.monotonic() + LIMIT
+        while True:
+            found = []
+            for pid in filter(str.isdigit, os.listdir("/proc")):
+                with contextlib.suppress(OSError, IndexError):
+                    with open("/proc/%s/stat" % pid, "rb") as f:
+                        stat = f.read()
+                    fields = stat.rpartition(b")")[2].split()
+                    if int(fields[4]) & 0xffffffff == device and fields[0] != b"Z" and besides not in stat:
+                        found.append(stat[:40])
+            if not found or time.monotonic() > deadline:
+                return found
+            time.sleep(0.05)
+
+    def test_a_terminal_that_takes_nothing_keeps_nobody(self):
+        """C6: not the relay either, which is writing there when everything else has been killed"""
+        run = [SBX_NET, "run", "--no-config", "--ask", "never", "--", "yes"]
+        for sig in (signal.SIGKILL, signal.SIGTERM):
+            with self.subTest(sig):
+                # its shell stays: the terminal goes with the session
+                t = Terminal(["sh", "-c", "exec 3<&0; " + '"$@" <&3 & echo $! > pid; wait; exec sleep 600',
+                              "sh", *run], self.work)
+                self.addCleanup(t.close)
+                time.sleep(1)
+                with open(self.work + "/pid", encoding="ascii") as f:
+                    pid = int(f.read())
+                os.kill(pid, sig)
+                if sig == signal.SIGTERM:
+                    time.sleep(1)  # it waits for what is left to be shown, until it is told once more
+                    os.kill(pid, sig)
+                self.assertEqual(self.at(t, besides=b"(sleep)"), [])
+
     def test_a_terminal_that_another_program_has_made_non_blocking(self):
         """The mode is of what the shell has lent to all of its programs; ssh and others leave it behind."""
         t = self.start("sh", "-c", "echo go; read x; seq 1 60000; echo last")
@@ -524,6 +595,25 @@ sys.stdin.read(1)
         t.read_until(b"ready> fg\r\n")
         t.read_until(b"sh script\r\n")
         self.assertRegex(t.read_until(b"\r\n"), rb"\An\d+\Z")
+        t.type(b"\x03")
+        t.read_until(b"ready> ")
+
+    def test_the_stop_key_while_the_terminal_is_slow(self):
+        """What was to be done before the stop, and came too late, is not done after it."""
+        t = self.under_a_shell("while :; do echo 0123456789012345678901234567890123456789; done")
+        t.read_until(b"0123456789\r\n" * 1)
+        for pause in (0.0005, 0.002, 0.005):
+            t.type(b"\x1a")
+            deadline = time.monotonic() + 3
+            while time.monotonic() < deadline:
+                if select.select([t.master], [], [], 0.05)[0]:
+                    os.read(t.master, 1)
+                time.sleep(pause)
+            t.read_until(b"ready> ")
+            t.type(b"fg\n")
+            t.read_until(b"ready> fg\r\n") if b"fg" in t.seen else t.read_until(b"sh script\r\n")
+            for _ in range(200):
+                t.read_until(b"0123456789\r\n")
         t.type(b"\x03")
         t.read_until(b"ready> ")
 
