@@ -36,6 +36,13 @@ bool path_beneath(const char *path, const char *dir)
 	return strncmp(path, dir, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
+const char *path_below(const char *path, const char *dir)
+{
+	const char *rest = path + (strcmp(dir, "/") == 0 ? 0 : strlen(dir));
+
+	return *rest == '/' ? rest + 1 : rest;
+}
+
 bool path_may(int dir, const char *path, int mode)
 {
 	return faccessat(dir, path, mode, AT_EACCESS) == 0 ||

@@ -17,6 +17,13 @@ const char *path_name(const char *path) __attribute__((returns_nonnull));
 bool path_beneath(const char *path, const char *dir);
 
 /**
+ * path_below() - what of @path lies below @dir, which is at or above it; both canonical
+ *
+ * It points into @path, without a leading slash: "" for the same.
+ */
+const char *path_below(const char *path, const char *dir) __attribute__((returns_nonnull));
+
+/**
  * path_next() - take the next component out of a path
  * @rest: what is left of it; the component and the slashes around it go
  * Return: false at the end, and where a component is longer than any name.

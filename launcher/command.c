@@ -98,17 +98,15 @@ static int take_terminal(struct command *c)
 
 /*
  * Should: find the program in the mount namespace in which it will run, and hash the very
- * descriptor that is executed. No link is in the way to where it starts; one that is there now has been
- * put there since.
- * Mustn't: look it up again by name once it has been hashed.
+ * descriptor that is executed.
+ * Mustn't: look it, or where it starts, up again by name once it has been judged.
  */
 static int find_program(struct command *c)
 {
-	CLEANUP_CLOSE int dir = fd_open_plain(AT_FDCWD, c->plan->cwd, O_PATH | O_DIRECTORY);
 	CLEANUP_CLOSE int fd = -1;
 	int code;
 
-	if (dir < 0 || fchdir(dir) < 0)
+	if (fchdir(c->in->mounts->cwd) < 0)
 		return error_set(&c->err, errno, "cannot enter %s", c->plan->cwd);
 	code = program_find(c->plan->argv[0], c->plan->envp, &c->path, &c->err);
 	if (code) {

@@ -19,7 +19,8 @@ struct walk {
 	char done[PATH_MAX]; /* canonical; "" for the root directory */
 	char rest[PATH_MAX]; /* what is left of it */
 	unsigned links;
-	bool back; /* a ".." comes after what is missing */
+	bool back;  /* a ".." comes after what is missing */
+	bool ended; /* at a name, which is locked or needs no lock */
 	struct error *err;
 };
 
@@ -134,6 +135,15 @@ static int walk_missing(struct walk *w, char name[static NAME_MAX + 1])
 	return walk_refuse(w, code, "its place cannot be held");
 }
 
+/* A denial of what holds a writable root makes that root read-only (mountplan.c). */
+static bool holds_root(const struct walk *w, const char *at)
+{
+	for (size_t i = 0; w->what->denied && i < w->p->nroots; i++)
+		if (path_beneath(w->p->roots[i].path, at))
+			return true;
+	return false;
+}
+
 /* The end of the walk: something that exists. */
 static int walk_lock(struct walk *w, const char *name, const struct stat *st)
 {
@@ -141,8 +151,11 @@ static int walk_lock(struct walk *w, const char *name, const struct stat *st)
 	char canonical[PATH_MAX];
 	int dir;
 
-	if (!protect_root_of(w->p, at))
+	if (!protect_root_of(w->p, at)) {
+		if (holds_root(w, at))
+			protect_add(w->p, w->done, name);
 		return 0;
+	}
 	if (S_ISREG(st->st_mode) && st->st_nlink > 1)
 		return walk_refuse(w, 0, "it has another name (a hard link)");
 	dir = placeholders_open_dir(&w->p->held, w->done[0] ? w->done : "/", canonical);
@@ -186,14 +199,39 @@ static int walk_step(struct walk *w, char name[static NAME_MAX + 1])
 		int rc = errno == ENOENT ? walk_missing(w, name) : walk_barred(w, errno);
 
 		w->rest[0] = '\0';
+		w->ended = true;
 		return rc;
 	}
 	if (S_ISLNK(st.st_mode))
 		return walk_follow(w, name);
-	if (walk_ends(w))
+	w->ended = walk_ends(w);
+	if (w->ended)
 		return walk_lock(w, name, &st);
 	walk_enter(w, name);
 	return 0;
+}
+
+/* The walk has ended in a directory that its last component, ".", ".." or a link to them, does not name. */
+static int walk_lock_here(struct walk *w)
+{
+	char name[NAME_MAX + 1];
+	char *slash = strrchr(w->done, '/');
+	struct stat st;
+
+	if (!slash && !w->what->denied)
+		return 0;
+	if (!slash)
+		return error_set(
+			w->err, 0,
+			"%s is the root directory: were it denied, nothing could be written, "
+			"not even in the working directory; deny what is to be kept, or start "
+			"with --fs strict",
+			w->what->path);
+	if (strlen(slash + 1) > NAME_MAX || lstat(w->done, &st) < 0)
+		return walk_refuse(w, errno, "its place cannot be looked at");
+	strcpy(name, slash + 1);
+	*slash = '\0';
+	return walk_lock(w, name, &st);
 }
 
 int heldpath_hold(struct protect *p, const struct heldpath *what, struct error *err)
@@ -210,5 +248,6 @@ int heldpath_hold(struct protect *p, const struct heldpath *what, struct error *
 	while (path_next(w.rest, name))
 		if (walk_step(&w, name) < 0)
 			return -1;
-	return 0;
+	/* A component that is longer than any name is there for nobody. */
+	return w.ended || strspn(w.rest, "/") != strlen(w.rest) ? 0 : walk_lock_here(&w);
 }

@@ -16,11 +16,13 @@
  * @path: as it was given; relative to the current directory
  * @content: of the placeholder that is made if it is missing; NULL for a directory
  * @directory: it is a directory, made for good where it is missing, if this user may
+ * @denied: the user has named it: "/" cannot be held, and must not be passed over then
  */
 struct heldpath {
 	const char *path;
 	const char *content;
 	bool directory;
+	bool denied;
 };
 
 /**

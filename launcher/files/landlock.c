@@ -156,25 +156,29 @@ static void keep_crowd(void *arg, const char *path, bool all)
 	crowd->all = all;
 }
 
-/* Rights beneath a path, but for what is hidden there. */
-static int add_around(const struct builder *b, int fd, const char *skip, uint64_t rights,
-		      const char *what)
+/*
+ * Rights beneath a path, but for what is hidden there; of "/" but for /dev, where a caller in the right
+ * group, or root, could read disks, inputs and other sessions' terminals.
+ */
+static int add_around(const struct builder *b, int fd, uint64_t rights, const char *what)
 {
+
 	struct piecework w = { b, rights };
-	const struct landlock_tree t = { .hidden = b->hidden,
-					 .skip = skip,
-					 .grant = add_piece,
-					 .crowded = keep_crowd,
-					 .arg = &w,
-					 .err = b->err };
+	struct landlock_tree t = { .hidden = b->hidden,
+				   .grant = add_piece,
+				   .crowded = keep_crowd,
+				   .arg = &w,
+				   .err = b->err };
 	CLEANUP_FREE char *path = NULL;
 	struct stat st;
 
-	if (b->hidden.n == 0 && !skip)
-		return add_rule(b, fd, rights, what);
 	path = fd_path(fd);
 	if (!path || fstat(fd, &st) < 0)
 		return error_set(b->err, errno, "Landlock: cannot tell where %s leads", what);
+	if (strcmp(path, "/") == 0)
+		t.skip = "dev";
+	else if (b->hidden.n == 0)
+		return add_rule(b, fd, rights, what);
 	if (!S_ISDIR(st.st_mode))
 		return add_typed(b, fd, false, rights, path);
 	return landlock_tree_walk(&t, fd, path);
@@ -190,7 +194,7 @@ static int add_system(const struct builder *b, const struct landlock_grant *path
 			continue;
 		if (fd < 0)
 			return error_set(b->err, errno, "Landlock: cannot open %s", paths[i].path);
-		if (add_around(b, fd, NULL, paths[i].rights, paths[i].path) < 0)
+		if (add_around(b, fd, paths[i].rights, paths[i].path) < 0)
 			return -1;
 	}
 	return 0;
@@ -200,7 +204,7 @@ static int add_list_around(const struct builder *b, const struct fd_list *list, 
 			   const char *what)
 {
 	for (size_t i = 0; i < list->n; i++)
-		if (add_around(b, list->v[i], NULL, rights, what) < 0)
+		if (add_around(b, list->v[i], rights, what) < 0)
 			return -1;
 	return 0;
 }
@@ -219,17 +223,14 @@ static int add_optional(const struct builder *b, int fd, uint64_t rights, const 
 	return fd < 0 ? 0 : add_rule(b, fd, rights, what);
 }
 
-/*
- * Everything in / but /dev, where a caller in the right group, or root, could read disks, inputs
- * and other sessions' terminals. Directories may be listed there, too.
- */
+/* Everything in / but /dev. Directories may be listed there, too. */
 static int add_everything(const struct builder *b, uint64_t rights)
 {
 	CLEANUP_CLOSE int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (root < 0)
 		return error_set(b->err, errno, "Landlock: cannot open /");
-	return add_around(b, root, "dev", rights, "/");
+	return add_around(b, root, rights, "/");
 }
 
 /* Read and execute all that the mounts leave visible; write little. */

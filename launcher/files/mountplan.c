@@ -24,6 +24,10 @@
 /* Temporary directories: names that anybody can guess, other users' files and sockets. */
 static const char *const private_dirs[] = { "/dev/shm", LAUNCHER_TMPDIR, "/var/tmp" };
 
+/* As those of landlock.c. */
+static const char *const harmless[] = { "/dev/null",	"/dev/zero", "/dev/full", "/dev/random",
+					"/dev/urandom", "/dev/tty",  "/dev/ptmx" };
+
 /* Adds a step for an open descriptor, which it takes over. */
 static int add(struct mountplan *p, struct mountplan_step step, int *fd, struct error *err)
 {
@@ -80,9 +84,16 @@ static bool is_regular(int fd)
 	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Takes @path: no rule may cover it (landlock_tree.h). */
+/*
+ * Takes @path: no rule may cover it (landlock_tree.h). In /proc a mount does: it is the run's own, in
+ * which nobody outside replaces anything, and a rule for each entry would leave new processes out.
+ */
 static void keep_hidden(struct mountplan *p, char *path)
 {
+	if (mountplan_in_proc(path)) {
+		free(path);
+		return;
+	}
 	p->hidden = xreallocarray(p->hidden, p->nhidden + 1, sizeof(*p->hidden));
 	p->hidden[p->nhidden++] = path;
 }
@@ -137,6 +148,22 @@ static void add_missing(struct mountplan *p, const char *path, bool firm)
 	}
 }
 
+/* Without these nothing runs, and a mount on the root directory is seen by nobody. */
+static int check_hidden(const char *path, struct error *err)
+{
+	if (strcmp(path, "/") == 0)
+		return error_set(
+			err, 0,
+			"cannot hide /: nothing would be left that could run; deny what is to "
+			"be hidden, or start with --fs strict, which shows little else than "
+			"the system");
+	if (strcmp(path, "/proc") == 0)
+		return error_set(err, 0,
+				 "cannot hide /proc: the run has one of its own, in which its own "
+				 "processes are, and few programs do without; deny a file in it");
+	return 0;
+}
+
 /* Something to hide; what cannot be reached by this user need not be. */
 static int add_hidden(struct mountplan *p, const char *path, bool firm, struct error *err)
 {
@@ -150,7 +177,9 @@ static int add_hidden(struct mountplan *p, const char *path, bool firm, struct e
 		return 0;
 	if (fd < 0)
 		return error_set(err, errno, "cannot hide %s", path);
-	return add(p, (struct mountplan_step){ .kind = STEP_HIDE, .firm = firm }, &fd, err);
+	if (add(p, (struct mountplan_step){ .kind = STEP_HIDE, .firm = firm }, &fd, err))
+		return -1;
+	return check_hidden(p->v[p->n - 1].path, err);
 }
 
 /* Of ours: directories and sockets are hidden, files only locked (protect.c): they may be read. */
@@ -332,9 +361,14 @@ static void pin_hidden(struct mountplan *p)
 			add_pins(p, p->v[i].path);
 }
 
-/* Not what is granted itself, nor what lies in a tree that is granted for writing. */
+/*
+ * Not what is granted itself, nor what lies in a tree that is granted for writing; /dev/shm goes with
+ * the IPC namespace, and is not meant by who grants "/".
+ */
 static bool is_private(const struct mountplan *p, const char *dir)
 {
+	bool shm = strcmp(dir, "/dev/shm") == 0;
+
 	for (size_t i = 0; i < p->n; i++) {
 		const struct mountplan_step *s = &p->v[i];
 
@@ -342,7 +376,8 @@ static bool is_private(const struct mountplan *p, const char *dir)
 			continue;
 		if (strcmp(s->path, dir) == 0)
 			return false;
-		if (s->use == MOUNTS_WRITE && path_beneath(dir, s->path))
+		if (s->use == MOUNTS_WRITE && path_beneath(dir, s->path) &&
+		    !(shm && strcmp(s->path, "/") == 0))
 			return false;
 	}
 	return true;
@@ -409,7 +444,7 @@ static int add_root(struct mountplan *p, struct error *err)
 
 	if (fd < 0)
 		return error_set(err, errno, "cannot open /");
-	return add(p, (struct mountplan_step){ .kind = STEP_ROOT, .mounted = true }, &fd, err);
+	return add(p, (struct mountplan_step){ .kind = STEP_ROOT, .as_is = true }, &fd, err);
 }
 
 static int add_devices(struct mountplan *p, struct error *err)
@@ -418,7 +453,34 @@ static int add_devices(struct mountplan *p, struct error *err)
 
 	if (fd < 0)
 		return error_set(err, errno, "cannot open /dev");
-	return add(p, (struct mountplan_step){ .kind = STEP_DEVICES, .mounted = true }, &fd, err);
+	return add(p, (struct mountplan_step){ .kind = STEP_DEVICES }, &fd, err);
+}
+
+static bool is_root_granted(const struct mountplan *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->v[i].kind == STEP_GRANT && p->v[i].use == MOUNTS_WRITE &&
+		    strcmp(p->v[i].path, "/") == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Landlock knows no grant of "/" that leaves /dev out and lets files be made in "/". So the mount keeps
+ * disks and other people's terminals from who has the permission, and these few work all the same.
+ */
+static int add_harmless(struct mountplan *p, struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(harmless); i++) {
+		CLEANUP_CLOSE int fd = open(harmless[i], O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		struct stat st;
+
+		if (fd < 0 || fstat(fd, &st) < 0 || !S_ISCHR(st.st_mode))
+			continue; /* a container's, or /dev/ptmx that is a link */
+		if (add(p, (struct mountplan_step){ .kind = STEP_DEVICES }, &fd, err))
+			return -1;
+	}
+	return 0;
 }
 
 static int add_granted(struct mountplan *p, const struct launcher_plan *plan, struct error *err)
@@ -431,7 +493,9 @@ static int add_granted(struct mountplan *p, const struct launcher_plan *plan, st
 	    add_grants(p, MOUNTS_READ, &plan->read, err) ||
 	    add_grants(p, MOUNTS_WRITE, &plan->write, err))
 		return -1;
-	return add_grants(p, MOUNTS_EXEC, &plan->exec, err);
+	if (add_grants(p, MOUNTS_EXEC, &plan->exec, err))
+		return -1;
+	return is_root_granted(p) ? add_harmless(p, err) : 0;
 }
 
 static int compare_steps(const void *a, const void *b)
@@ -505,6 +569,7 @@ static void settle_grant(struct mountplan *p, size_t i)
 		s->use = MOUNTS_READ;
 	above = mountplan_above(p, i);
 	s->mounted = s->use == MOUNTS_WRITE ? !is_writable(above) : is_empty(above);
+	s->as_is = s->mounted && strcmp(s->path, "/") == 0;
 	if (s->mounted && above && above->kind == STEP_HIDE)
 		above->fresh = true;
 }
@@ -544,6 +609,9 @@ static void settle(struct mountplan *p)
 			s->mounted = !is_empty(above) && (s->firm || !is_named(p, i, false));
 			break;
 		}
+		/* /proc is the run's own and read-only in any case */
+		if (s->kind != STEP_HIDE && mountplan_in_proc(s->path))
+			s->mounted = false;
 		if (!s->mounted && s->kind != STEP_GRANT)
 			s->dropped = true;
 	}
@@ -646,9 +714,12 @@ int mountplan_make(const struct launcher_plan *plan, const struct protect *prote
 
 const char *mountplan_below(const struct mountplan_step *s, const struct mountplan_step *above)
 {
-	const char *rel = s->path + (strcmp(above->path, "/") == 0 ? 0 : strlen(above->path));
+	return path_below(s->path, above->path);
+}
 
-	return *rel == '/' ? rel + 1 : rel;
+bool mountplan_in_proc(const char *path)
+{
+	return path_beneath(path, "/proc");
 }
 
 void mountplan_clear(struct mountplan *p)

@@ -16,7 +16,7 @@
 /** enum mountplan_kind - in the order in which steps of one path are taken */
 enum mountplan_kind {
 	STEP_ROOT,    /* --fs off: everything is writable to begin with */
-	STEP_DEVICES, /* /dev: the one place in which device nodes work */
+	STEP_DEVICES, /* /dev, the one place in which device nodes work; or one of them */
 	STEP_COVER,   /* nothing but what lies beneath in other steps (automounts.h) */
 	STEP_PRIVATE, /* an empty directory of the run's own */
 	STEP_GRANT,   /* what the user or the mode grants */
@@ -30,6 +30,8 @@ enum mountplan_kind {
  * @firm: for STEP_LOCK and STEP_HIDE: no grant lifts it
  * @own: for STEP_GRANT: the user has named it
  * @mounted: something is attached here; a grant that is not is only an open descriptor
+ * @as_is: for STEP_ROOT, and for a grant of "/" for writing: nothing is attached, it is what is there.
+ *         On "/" a mount would be seen by nobody: every look-up begins below it
  * @dropped: overruled; as if it were not there
  * @fresh: for STEP_COVER, and for STEP_HIDE: grants lie beneath, so that it needs a file system of its own
  * @barred: for STEP_HIDE: a file cannot even be read as empty (credentials_barred())
@@ -41,7 +43,7 @@ enum mountplan_kind {
  */
 struct mountplan_step {
 	enum mountplan_kind kind;
-	bool firm, own, mounted, dropped, fresh, barred;
+	bool firm, own, mounted, as_is, dropped, fresh, barred;
 	enum mounts_use use;
 	char *path;
 	int fd;
@@ -88,6 +90,9 @@ struct mountplan_step *mountplan_above(const struct mountplan *p, size_t i);
  * It points into the path of @s. "" for the same.
  */
 const char *mountplan_below(const struct mountplan_step *s, const struct mountplan_step *above);
+
+/** mountplan_in_proc() - whether a path lies in /proc, which is mounted anew after the steps. */
+bool mountplan_in_proc(const char *path);
 
 /** mountplan_clear() - close and free. */
 void mountplan_clear(struct mountplan *p);

@@ -13,7 +13,8 @@
  *     hidden gets an empty directory or file in its place. A directory of an automounter gets one with
  *     nothing in it but what is mounted there now.
  *  4. /proc is mounted anew for the PID namespace, read-only: uid 0 owns /proc/sys/kernel files
- *     even without a capability.
+ *     even without a capability. What is hidden in it comes after that.
+ *  5. Seen from inside, each path must lead to what was mounted there (mountcheck.c).
  *
  * No path is resolved a second time without being compared with what was opened first. A mount
  * point can be neither removed nor renamed in its own namespace, so the directories between a
@@ -34,6 +35,7 @@
 #include "base/fd.h"
 #include "base/xalloc.h"
 #include "launcher/files/devpts.h"
+#include "launcher/files/mountcheck.h"
 #include "launcher/files/mountplan.h"
 #include "launcher/files/spelling.h"
 #include "launcher/userns.h"
@@ -59,11 +61,23 @@ static int set_flags(int fd, const char *path, uint64_t set)
 	return mount_setattr(fd, path, flags, &attr, sizeof(attr));
 }
 
+/* --fs off, or "/" is granted for writing. */
+static bool is_all_writable(const struct work *w)
+{
+	return w->plan.n > 0 && w->plan.v[0].as_is;
+}
+
 /* A detached copy of what a descriptor leads to, with what is mounted below it. */
 static int clone_tree(int fd)
 {
 	return open_tree(fd, "",
 			 AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+}
+
+/* Where "/" is granted, the harmless ones in /dev are steps themselves (mountplan.c). */
+static bool holds_devices(const struct work *w, const struct mountplan_step *s)
+{
+	return is_all_writable(w) && S_ISDIR(s->mode);
 }
 
 /* The same with the flags that a step asks for. */
@@ -72,7 +86,7 @@ static int copy_tree(struct work *w, const struct mountplan_step *s, int fd)
 	CLEANUP_CLOSE int tree = clone_tree(fd);
 	uint64_t set = MOUNT_ATTR_NOSUID;
 
-	if (w->mode != FS_OFF && s->kind != STEP_DEVICES)
+	if (w->mode != FS_OFF && (s->kind != STEP_DEVICES || holds_devices(w, s)))
 		set |= MOUNT_ATTR_NODEV;
 	if (s->kind == STEP_LOCK || s->kind == STEP_DEVICES ||
 	    (s->kind == STEP_GRANT && s->use != MOUNTS_WRITE))
@@ -88,7 +102,7 @@ static int copy_grants(struct work *w)
 	for (size_t i = 0; i < w->plan.n; i++) {
 		struct mountplan_step *s = &w->plan.v[i];
 
-		if ((s->kind != STEP_GRANT && s->kind != STEP_DEVICES) || !s->mounted)
+		if ((s->kind != STEP_GRANT && s->kind != STEP_DEVICES) || !s->mounted || s->as_is)
 			continue;
 		s->tree = copy_tree(w, s, s->fd);
 		if (s->tree < 0)
@@ -134,18 +148,16 @@ static int make_covers(struct work *w)
 	return 0;
 }
 
-/* Everything but the grants: read-only. Nothing of it with --fs off, save /sys. */
+/* Everything but the grants: read-only. Where everything is granted, /sys only. */
 static int make_readonly(struct work *w)
 {
-	const struct mountplan_step *top = &w->plan.v[0];
-	bool all =
-		strcmp(top->path, "/") == 0 && (top->kind == STEP_ROOT || top->use == MOUNTS_WRITE);
+	bool all = is_all_writable(w);
 	const char *root = all ? "/sys" : "/";
-	uint64_t set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID;
+	uint64_t set = MOUNT_ATTR_NOSUID | (w->mode == FS_OFF ? 0 : MOUNT_ATTR_NODEV);
 
-	if (w->mode != FS_OFF)
-		set |= MOUNT_ATTR_NODEV;
-	if (set_flags(AT_FDCWD, root, set) < 0 && !(all && errno == ENOENT))
+	if (all && w->mode != FS_OFF && set_flags(AT_FDCWD, "/", set) < 0)
+		return error_set(w->err, errno, "cannot take devices from /");
+	if (set_flags(AT_FDCWD, root, set | MOUNT_ATTR_RDONLY) < 0 && !(all && errno == ENOENT))
 		return error_set(w->err, errno, "cannot make %s read-only", root);
 	return 0;
 }
@@ -206,7 +218,7 @@ static int target_of(struct work *w, size_t i)
 {
 	const struct mountplan_step *s = &w->plan.v[i], *above = mountplan_above(&w->plan, i);
 
-	if (!above || (above->kind == STEP_ROOT && s->fd >= 0)) {
+	if (!above || (above->as_is && s->fd >= 0)) {
 		int fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
 
 		return fd < 0 ? error_set(w->err, errno, "cannot keep %s", s->path) : fd;
@@ -251,9 +263,12 @@ static int attach(struct work *w, size_t i)
 
 static int attach_all(struct work *w)
 {
-	for (size_t i = 0; i < w->plan.n; i++)
-		if (w->plan.v[i].mounted && w->plan.v[i].kind != STEP_ROOT && attach(w, i))
+	for (size_t i = 0; i < w->plan.n; i++) {
+		const struct mountplan_step *s = &w->plan.v[i];
+
+		if (s->mounted && !s->as_is && !mountplan_in_proc(s->path) && attach(w, i))
 			return -1;
+	}
 	for (size_t i = 0; i < w->plan.n; i++) {
 		const struct mountplan_step *s = &w->plan.v[i];
 		struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
@@ -308,12 +323,44 @@ static int mount_proc(struct work *w)
 	return 0;
 }
 
+/* Something hidden in /proc, in the new one: a process of the host's, for one, is not there. */
+static int hide_in_proc(struct work *w, struct mountplan_step *s)
+{
+	CLEANUP_CLOSE int target = fd_open_plain(AT_FDCWD, s->path, O_PATH);
+	CLEANUP_CLOSE int tree = -1;
+	struct stat st;
+
+	if (target < 0 && errno == ENOENT) {
+		s->mounted = false;
+		return 0;
+	}
+	if (target < 0 || fstat(target, &st) < 0)
+		return error_set(w->err, errno, "cannot hide %s", s->path);
+	tree = clone_tree(S_ISDIR(st.st_mode) ? w->empty_dir : w->empty_file);
+	if (tree < 0 || move_to(tree, target) < 0)
+		return error_set(w->err, errno, "cannot hide %s", s->path);
+	cleanup_close(&s->fd);
+	s->fd = take_fd(&tree);
+	return 0;
+}
+
+static int attach_in_proc(struct work *w)
+{
+	for (size_t i = 0; i < w->plan.n; i++) {
+		struct mountplan_step *s = &w->plan.v[i];
+
+		if (s->mounted && mountplan_in_proc(s->path) && hide_in_proc(w, s))
+			return -1;
+	}
+	return 0;
+}
+
 static int carry_out(struct work *w)
 {
 	if (copy_grants(w) || make_readonly(w) || make_covers(w) || attach_all(w) ||
 	    spelling_check(&w->plan, w->accept, &w->weaker, w->err))
 		return -1;
-	return mount_proc(w);
+	return mount_proc(w) || attach_in_proc(w) ? -1 : 0;
 }
 
 /* Hands what the rules are made from over to @out. */
@@ -344,6 +391,24 @@ static void collect(struct work *w, struct mounts *out)
 	}
 }
 
+/* The last mount, and a look at all of them. */
+static int finish(struct work *w, const struct launcher_plan *plan, struct mounts *out)
+{
+	bool private_pts = devpts_mount();
+	int cwd;
+
+	if (mountcheck_steps(&w->plan, w->err) < 0)
+		return -1;
+	cwd = mountcheck_cwd(&w->plan, plan, w->err);
+	if (cwd < 0)
+		return -1;
+	collect(w, out);
+	out->cwd = cwd;
+	out->weaker = w->weaker;
+	out->private_pts = private_pts;
+	return 0;
+}
+
 int mounts_setup(const struct launcher_plan *plan, const struct protect *protect,
 		 struct mounts *out, struct error *err)
 {
@@ -361,12 +426,7 @@ int mounts_setup(const struct launcher_plan *plan, const struct protect *protect
 	if (mountplan_make(plan, protect, &w.plan, err))
 		return -1;
 	fd_raise_limit(&was); /* one for each step; the command gets the caller's own limit */
-	rc = carry_out(&w);
-	if (rc == 0) {
-		collect(&w, out);
-		out->weaker = w.weaker;
-		out->private_pts = devpts_mount();
-	}
+	rc = carry_out(&w) || finish(&w, plan, out) ? -1 : 0;
 	cleanup_close(&w.empty_dir);
 	cleanup_close(&w.empty_file);
 	cleanup_close(&w.barred_file);

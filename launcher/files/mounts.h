@@ -30,6 +30,7 @@ struct mounts_root {
 /**
  * struct mounts - what mounts_setup() leaves behind
  * @v, @n: the grants and the run's own temporary directories
+ * @cwd: the working directory as the command sees it, O_PATH
  * @tmpdir: the private /tmp, O_PATH, or -1 if /tmp is the host's
  * @hidden, @nhidden: canonical paths, sorted, of what is covered, or would be if it were there
  * @second: the first of what is hidden that can be read by a second name; NULL if there is none
@@ -40,6 +41,7 @@ struct mounts_root {
 struct mounts {
 	struct mounts_root *v;
 	size_t n;
+	int cwd;
 	int tmpdir;
 	char **hidden;
 	size_t nhidden;

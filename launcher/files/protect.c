@@ -334,9 +334,11 @@ static int protect_path(struct protect *p, const char *path, const char *content
 /* --deny-write: the path itself, by way of whatever links, present or not. */
 static int protect_denied(struct protect *p, const char *path, struct error *err)
 {
+	const struct heldpath what = { .path = path, .denied = true };
+
 	if (path[0] != '/')
 		return error_set(err, 0, "--deny-write needs an absolute path: %s", path);
-	return protect_own(p, path, false, err);
+	return heldpath_hold(p, &what, err);
 }
 
 static int protect_link(struct protect *p, const char *dir, const char *name, struct error *err)
