@@ -5,7 +5,6 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
-#include "base/xalloc.h"
 #include "launcher/files/gitconfig.h"
 #include "launcher/files/gitopts.h"
 
@@ -328,23 +327,23 @@ bool gitgrammar_todo(const char *text, size_t n, const char *at)
 	return are_lines(text, n, is_pick);
 }
 
-static void take_metadata(void *arg, const char *section, const char *key, const char *value)
+static void take_metadata(void *arg, const struct gitconfig_variable *var)
 {
+	const char *key = var->key;
 	bool *other = arg;
 
-	*other |= strcasecmp(section, "svn-remote") != 0 || strpbrk(value, " \t\n\"'\\$`") ||
+	*other |= strcasecmp(var->section, "svn-remote") != 0 ||
+		  strpbrk(var->value, " \t\n\"'\\$`") ||
 		  (strcasecmp(key, "reposroot") != 0 && strcasecmp(key, "uuid") != 0 &&
 		   strcasecmp(key, "branches-maxrev") != 0 && strcasecmp(key, "tags-maxrev") != 0);
 }
 
 bool gitgrammar_svn_metadata(const char *text, size_t n, const char *at)
 {
-	CLEANUP_FREE char *copy = xstrndup(text, n);
-	bool other = strlen(copy) != n;
+	bool other = false;
 
 	(void)at;
-	gitconfig_parse(copy, strlen(copy), take_metadata, &other);
-	return !other;
+	return gitconfig_parse(text, n, take_metadata, &other) == GITCONFIG_OK && !other;
 }
 
 static bool is_comment(struct line l)

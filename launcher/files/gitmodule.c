@@ -34,6 +34,7 @@
 #define DOT_GIT	   GITNESTED_DOT_GIT
 #define SAMPLE	   ".sample"
 #define UP	   "../"
+#define ORIGIN	   "origin"
 #define URL_CHARS  "-._~%+@:/"
 #define INDEX_MAX  (64 * 1024 * 1024)
 #define CONFIG_MAX (1024 * 1024)
@@ -42,12 +43,13 @@
  * struct module - what a submodule's configuration says
  * @worktree, @url: as it spells them
  * @hash: the size of an object's name
+ * @named: a branch names its remote, which git takes for a path if that has no URL
  * @other: it says anything more
  */
 struct module {
 	char *worktree, *url;
 	size_t hash;
-	bool other;
+	bool named, other;
 };
 
 static bool is_made_of(const char *value, const char *others)
@@ -85,7 +87,7 @@ static bool is_url(const char *value)
 /* Any other may be a path. */
 static bool is_origin(const char *value)
 {
-	return strcmp(value, "origin") == 0;
+	return strcmp(value, ORIGIN) == 0;
 }
 
 static bool is_refspec(const char *value)
@@ -95,53 +97,66 @@ static bool is_refspec(const char *value)
 
 /** struct variable - @is: NULL for where the working tree is, which is looked at by itself */
 struct variable {
-	const char *section, *key;
+	const char *section, *sub, *key;
 	bool (*is)(const char *value);
 };
 
+#define ANY "*" /* subsection */
+
 static const struct variable variables[] = {
-	{ "core", "repositoryformatversion", is_word },
-	{ "core", "filemode", is_word },
-	{ "core", "bare", is_word },
-	{ "core", "logallrefupdates", is_word },
-	{ "core", "ignorecase", is_word },
-	{ "core", "symlinks", is_word },
-	{ "core", "precomposeunicode", is_word },
-	{ "core", "worktree", NULL },
-	{ "extensions", "objectformat", is_word },
-	{ "remote", "url", is_url },
-	{ "remote", "fetch", is_refspec },
-	{ "branch", "remote", is_origin },
-	{ "branch", "merge", is_refspec },
-	{ "lfs", "repositoryformatversion", is_word }, /* git-lfs */
+	{ "core", NULL, "repositoryformatversion", is_word },
+	{ "core", NULL, "filemode", is_word },
+	{ "core", NULL, "bare", is_word },
+	{ "core", NULL, "logallrefupdates", is_word },
+	{ "core", NULL, "ignorecase", is_word },
+	{ "core", NULL, "symlinks", is_word },
+	{ "core", NULL, "precomposeunicode", is_word },
+	{ "core", NULL, "worktree", NULL },
+	{ "extensions", NULL, "objectformat", is_word },
+	{ "remote", ORIGIN, "url", is_url },
+	{ "remote", ANY, "fetch", is_refspec },
+	{ "branch", ANY, "remote", is_origin },
+	{ "branch", ANY, "merge", is_refspec },
+	{ "lfs", NULL, "repositoryformatversion", is_word }, /* git-lfs */
 };
 
-static const struct variable *find_variable(const char *section, const char *key)
+/* core.x.worktree is nothing to git, as remote.url is. */
+static bool is_sub(const char *want, const char *sub)
+{
+	if (!want || !sub)
+		return want == sub;
+	return strcmp(want, ANY) == 0 || strcmp(want, sub) == 0;
+}
+
+static const struct variable *find_variable(const struct gitconfig_variable *var)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
-		if (strcasecmp(variables[i].section, section) == 0 &&
-		    strcasecmp(variables[i].key, key) == 0)
+		if (strcasecmp(variables[i].section, var->section) == 0 &&
+		    strcasecmp(variables[i].key, var->key) == 0 &&
+		    is_sub(variables[i].sub, var->sub))
 			return &variables[i];
 	return NULL;
 }
 
-static void take_variable(void *arg, const char *section, const char *key, const char *value)
+static void take_variable(void *arg, const struct gitconfig_variable *var)
 {
-	const struct variable *known = find_variable(section, key);
+	const struct variable *known = find_variable(var);
 	struct module *m = arg;
 
-	if (!known || (known->is && !known->is(value))) {
+	if (!known || (known->is && !known->is(var->value))) {
 		m->other = true;
 	} else if (!known->is) {
 		m->other |= m->worktree != NULL;
 		free(m->worktree);
-		m->worktree = xstrdup(value);
-	} else if (strcasecmp(key, "url") == 0) {
+		m->worktree = xstrdup(var->value);
+	} else if (known->is == is_url) {
 		m->other |= m->url != NULL;
 		free(m->url);
-		m->url = xstrdup(value);
-	} else if (strcasecmp(key, "objectformat") == 0) {
-		m->hash = strcmp(value, "sha256") == 0 ? GITINDEX_SHA256 : GITINDEX_SHA1;
+		m->url = xstrdup(var->value);
+	} else if (known->is == is_origin) {
+		m->named = true;
+	} else if (gitconfig_is(var, "extensions", "objectformat")) {
+		m->hash = strcmp(var->value, "sha256") == 0 ? GITINDEX_SHA256 : GITINDEX_SHA1;
 	}
 }
 
@@ -276,12 +291,12 @@ struct registered {
 	bool found;
 };
 
-static void take_url(void *arg, const char *section, const char *key, const char *value)
+static void take_url(void *arg, const struct gitconfig_variable *var)
 {
 	struct registered *r = arg;
 
-	r->found |= strcasecmp(section, "submodule") == 0 && strcasecmp(key, "url") == 0 &&
-		    strcmp(value, r->url) == 0;
+	r->found |= strcasecmp(var->section, "submodule") == 0 && var->sub &&
+		    strcasecmp(var->key, "url") == 0 && strcmp(var->value, r->url) == 0;
 }
 
 /* git fetch outside would ask whichever host the command names, and tell it what its path says. */
@@ -291,9 +306,7 @@ static bool is_registered(const struct gitvisit *v, int tree, const char *url)
 	size_t n = 0;
 	CLEANUP_FREE char *config = read_file(v, tree, DOT_GIT "/config", CONFIG_MAX, &n);
 
-	if (config)
-		gitconfig_parse(config, n, take_url, &r);
-	return r.found;
+	return config && gitconfig_parse(config, n, take_url, &r) != GITCONFIG_BAD && r.found;
 }
 
 bool gitmodule_is_plain(const struct gitvisit *v, int dir, const char *at, int tree)
@@ -303,10 +316,10 @@ bool gitmodule_is_plain(const struct gitvisit *v, int dir, const char *at, int t
 	struct module m = { .hash = GITINDEX_SHA1 };
 	bool plain = false;
 
-	if (!config || strlen(config) != n || tree < 0 || !has_nothing_more(dir))
+	if (!config || tree < 0 || !has_nothing_more(dir))
 		return false;
-	gitconfig_parse(config, strlen(config), take_variable, &m);
-	plain = !m.other && (!m.url || is_registered(v, tree, m.url)) &&
+	plain = gitconfig_parse(config, n, take_variable, &m) == GITCONFIG_OK && !m.other &&
+		(m.url ? is_registered(v, tree, m.url) : !m.named) &&
 		is_plain_in(v, dir, &m, at, tree);
 	free(m.worktree);
 	free(m.url);

@@ -253,20 +253,22 @@ static bool is_run(const char *section, const char *key)
 
 static void add_remote(struct search *s, const char *value);
 
-static void take_variable(void *arg, const char *section, const char *key, const char *value)
+/* Subsections do not matter here: it does no harm to lock more. */
+static void take_variable(void *arg, const struct gitconfig_variable *var)
 {
+	const char *section = var->section, *key = var->key, *value = var->value;
 	struct config *c = arg;
 
 	if (strcasecmp(section, "include") == 0 || strcasecmp(section, "includeif") == 0) {
 		take_include(c, value);
-	} else if (strcasecmp(section, "core") == 0 && strcasecmp(key, "worktree") == 0) {
+	} else if (gitconfig_is(var, "core", "worktree")) {
 		free(c->worktree);
 		c->worktree = xstrdup(value);
 	} else if (strcasecmp(key, "hookspath") == 0) {
 		add_hooks_path(c->s, value);
 	} else if (strcasecmp(key, "attributesfile") == 0) {
 		add_file(c->s, absolute(c->s, c->s->root, value));
-	} else if (strcasecmp(section, "extensions") == 0 && strcasecmp(key, "objectformat") == 0) {
+	} else if (gitconfig_is(var, "extensions", "objectformat")) {
 		c->s->hash = strcmp(value, "sha256") == 0 ? GITINDEX_SHA256 : GITINDEX_SHA1;
 	} else if (strcasecmp(section, "remote") == 0 &&
 		   (strcasecmp(key, "url") == 0 || strcasecmp(key, "pushurl") == 0)) {
@@ -286,8 +288,8 @@ static void read_config(struct search *s, const char *file, unsigned depth, char
 
 	if (!text)
 		check_unread(s, file, errno);
-	if (text)
-		gitconfig_parse(text, n, take_variable, &c);
+	else if (gitconfig_parse(text, n, take_variable, &c) == GITCONFIG_BAD)
+		check_unread(s, file, EBADMSG);
 	if (worktree)
 		*worktree = c.worktree;
 	else

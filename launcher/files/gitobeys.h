@@ -35,7 +35,7 @@ struct gitobeys_path {
  * @dirs, @ndirs: not the working tree's own .git
  * @paths, @npaths: absolute, as they are spelt; they may be links, or lead through some
  * @unread: what could not be read, or NULL; what it names is missing here
- * @unread_code: the errno of that
+ * @unread_code: the errno of that; EBADMSG of a configuration that is not understood
  */
 struct gitobeys {
 	struct gitobeys_dir *dirs;

@@ -50,6 +50,7 @@
 #define MERGES	"git would run a program of this name to merge:"
 #define KEEPS	"the next run would take it for a line of yours:"
 #define PASSES	"git would pass options to a program of its own:"
+#define ODD	"options of git's that cannot be read in one way only"
 #define QUOTES	"git would have a shell run:"
 #define OBEYS	"'git worktree remove' would obey this configuration:"
 #define LEADS	"'git worktree remove' would obey the configuration that commondir leads to:"
@@ -216,11 +217,11 @@ static bool is_other_option(const char *key, const char *value)
 }
 
 /* What git must not meet; NULL if the option is harmless, or the user's. */
-static const char *judge_option(const struct options *o, const char *section, const char *key,
-				const char *value)
+static const char *judge_option(const struct options *o, const struct gitconfig_variable *var)
 {
-	CLEANUP_FREE char *at = xasprintf("opts:%s.%s", section, key);
-	bool known = strcasecmp(section, "options") == 0;
+	const char *key = var->key, *value = var->value;
+	CLEANUP_FREE char *at = xasprintf("opts:%s.%s", var->section, key);
+	bool known = strcasecmp(var->section, "options") == 0 && !var->sub;
 	size_t n = strlen(value);
 
 	if (known && strcasecmp(key, "strategy") == 0)
@@ -231,15 +232,15 @@ static const char *judge_option(const struct options *o, const char *section, co
 	return gitvisit_is_users(o->g, o->v, GITSEEN_FILE, at, value, n) ? NULL : PASSES;
 }
 
-static void take_option(void *arg, const char *section, const char *key, const char *value)
+static void take_option(void *arg, const struct gitconfig_variable *var)
 {
 	struct options *o = arg;
-	const char *what = judge_option(o, section, key, value);
+	const char *what = judge_option(o, var);
 
 	if (o->found || !what)
 		return;
 	o->what = what;
-	o->found = xstrdup(value);
+	o->found = xstrdup(var->value);
 }
 
 /* Options of a cherry-pick or a revert that goes on, in the form of git's configuration. */
@@ -251,8 +252,11 @@ static void visit_sequencer(struct gitvisit_known *g, const struct gitvisit *v, 
 	size_t n;
 	CLEANUP_FREE char *text = gitvisit_read(g, v, dir, "opts", at, &n);
 
-	if (text)
-		gitconfig_parse(text, n, take_option, &o);
+	if (text && gitconfig_parse(text, n, take_option, &o) != GITCONFIG_OK && !o.found &&
+	    !gitvisit_is_users(g, v, GITSEEN_FILE, at, text, n)) {
+		o.what = ODD;
+		o.found = xstrdup("");
+	}
 	if (o.found)
 		gitvisit_deal(v, dir, "opts", at, o.what, o.found);
 	free(o.found);
@@ -331,26 +335,21 @@ static bool is_up(const char *text, size_t n)
 	return n == 5 && memcmp(text, "../..", n) == 0;
 }
 
-static void take_other(void *arg, const char *section, const char *key, const char *value)
+static void take_other(void *arg, const struct gitconfig_variable *var)
 {
 	bool *other = arg;
 
-	(void)value;
-	if (strcasecmp(section, "core") == 0)
-		*other |= strcasecmp(key, "sparseCheckout") != 0 &&
-			  strcasecmp(key, "sparseCheckoutCone") != 0;
-	else
-		*other |= strcasecmp(section, "index") != 0 || strcasecmp(key, "sparse") != 0;
+	*other |= !gitconfig_is(var, "core", "sparseCheckout") &&
+		  !gitconfig_is(var, "core", "sparseCheckoutCone") &&
+		  !gitconfig_is(var, "index", "sparse");
 }
 
 /* What git worktree add writes itself, after git sparse-checkout. */
 static bool is_sparse_config(const char *text, size_t n)
 {
-	CLEANUP_FREE char *copy = xstrndup(text, n);
-	bool other = strlen(copy) != n;
+	bool other = false;
 
-	gitconfig_parse(copy, strlen(copy), take_other, &other);
-	return !other;
+	return gitconfig_parse(text, n, take_other, &other) == GITCONFIG_OK && !other;
 }
 
 /*

@@ -18,7 +18,6 @@
 #include "base/path.h"
 #include "base/xalloc.h"
 #include "launcher/files/automounts.h"
-#include "launcher/files/gitconfig.h"
 #include "launcher/files/mountinfo.h"
 
 #define CONFIG	    "config"
@@ -26,14 +25,14 @@
 #define FOLLOW_COST (64 * 1024)	   /* of GITVISIT_READ_MAX, for looking through the mounts */
 #define LINK_MAX    (2 * PATH_MAX) /* of a file that says where something is */
 
-static void take_worktree(void *arg, const char *section, const char *key, const char *value)
+static void take_worktree(void *arg, const struct gitconfig_variable *var)
 {
 	char **where = arg;
 
-	if (strcasecmp(section, "core") != 0 || strcasecmp(key, "worktree") != 0)
+	if (!gitconfig_is(var, "core", "worktree"))
 		return;
 	free(*where);
-	*where = xstrdup(value);
+	*where = xstrdup(var->value);
 }
 
 /*
@@ -110,21 +109,33 @@ char *gittree_read(const struct gitvisit *v, int dir, const char *name)
 	CLEANUP_CLOSE int fd = fd_open_regular(dir, name, O_NOFOLLOW, &(struct error){ 0 });
 	size_t n;
 
+	return fd < 0 ? NULL : gitvisit_read_all(v, fd, LINK_MAX, &n);
+}
+
+enum gitconfig gittree_config(const struct gitvisit *v, int dir, const char *name,
+			      gitconfig_use *use, void *arg)
+{
+	CLEANUP_CLOSE int fd = fd_open_regular(dir, name, O_NOFOLLOW, &(struct error){ 0 });
+	CLEANUP_FREE char *text = NULL;
+	size_t n = 0;
+
 	if (fd < 0)
-		return NULL;
-	return gitvisit_read_all(v, fd, strcmp(name, CONFIG) == 0 ? FILE_MAX : LINK_MAX, &n);
+		return errno == ENOENT ? GITCONFIG_OK : GITCONFIG_BAD;
+	text = gitvisit_read_all(v, fd, FILE_MAX, &n);
+	return text ? gitconfig_parse(text, n, use, arg) : GITCONFIG_BAD;
 }
 
 /* Where the working tree is, as a linked worktree's or a submodule's git directory says; or NULL. */
 static char *read_where(const struct gitvisit *v, int dir)
 {
 	CLEANUP_FREE char *back = gittree_read(v, dir, "gitdir");
-	CLEANUP_FREE char *config = back ? NULL : gittree_read(v, dir, CONFIG);
 	size_t n;
 	char *where = NULL;
 
-	if (config)
-		gitconfig_parse(config, strlen(config), take_worktree, &where);
+	if (!back && gittree_config(v, dir, CONFIG, take_worktree, &where) == GITCONFIG_BAD) {
+		free(where);
+		where = NULL;
+	}
 	if (!back)
 		return where;
 	back[strcspn(back, "\r\n")] = '\0';

@@ -4,6 +4,7 @@
 #ifndef LAUNCHER_FILES_GITTREE_H
 #define LAUNCHER_FILES_GITTREE_H
 
+#include "launcher/files/gitconfig.h"
 #include "launcher/files/gitvisit.h"
 
 /**
@@ -13,6 +14,14 @@
  * the walk has read enough.
  */
 char *gittree_read(const struct gitvisit *v, int dir, const char *name);
+
+/**
+ * gittree_config() - the variables of a configuration file in a git directory
+ *
+ * A missing one has none. Return: GITCONFIG_BAD also if it cannot be read whole, or the walk has read enough.
+ */
+enum gitconfig gittree_config(const struct gitvisit *v, int dir, const char *name,
+			      gitconfig_use *use, void *arg) __attribute__((warn_unused_result));
 
 /**
  * gittree_follow() - open a directory that a file of the command's own names

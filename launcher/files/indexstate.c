@@ -22,7 +22,6 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/xalloc.h"
-#include "launcher/files/gitconfig.h"
 #include "launcher/files/gitindex.h"
 #include "launcher/files/gitmodule.h"
 #include "launcher/files/gitnested.h"
@@ -38,29 +37,30 @@
 #define LOOKS  "git would look into this repository, and obey its configuration:"
 #define WRITES "git would write or read a file elsewhere by it ('git reset' makes a new one):"
 
-static void take_format(void *arg, const char *section, const char *key, const char *value)
+static void take_format(void *arg, const struct gitconfig_variable *var)
 {
 	size_t *hash = arg;
 
-	if (strcasecmp(section, "extensions") == 0 && strcasecmp(key, "objectformat") == 0)
-		*hash = strcmp(value, "sha256") == 0 ? GITINDEX_SHA256 : GITINDEX_SHA1;
+	if (gitconfig_is(var, "extensions", "objectformat"))
+		*hash = strcmp(var->value, "sha256") == 0 ? GITINDEX_SHA256 : GITINDEX_SHA1;
 }
 
-/* The size of an object's name, as the configuration says, which is locked. */
+/* The size of an object's name, as the configuration says, which is locked; 0 if nobody can tell. */
 static size_t hash_size(const struct gitvisit *v, int dir)
 {
 	CLEANUP_FREE char *common = gittree_read(v, dir, "commondir");
 	CLEANUP_CLOSE int other = -1;
-	CLEANUP_FREE char *config = NULL;
 	size_t hash = GITINDEX_SHA1;
 
 	if (common) {
 		common[strcspn(common, "\r\n")] = '\0';
 		other = gittree_follow(v, dir, common);
 	}
-	config = gittree_read(v, other < 0 ? dir : other, "config");
-	if (config)
-		gitconfig_parse(config, strlen(config), take_format, &hash);
+	if (common && other < 0)
+		return 0;
+	if (gittree_config(v, other < 0 ? dir : other, "config", take_format, &hash) ==
+	    GITCONFIG_BAD)
+		return 0;
 	return hash;
 }
 
@@ -225,7 +225,7 @@ void indexstate_visit(struct gitvisit_known *g, const struct gitvisit *v, int di
 	links.git = own ? dir : -1;
 	links.max = shared ? NAMES_MAX : LINKS_MAX;
 	links.hash = hash_size(v, dir);
-	if (text)
+	if (text && links.hash)
 		is = gitindex_check(text, n, links.hash, shared, take_link, &links, &found);
 	if (links.n > links.max || links.unseen)
 		is = GITINDEX_BAD;

@@ -445,6 +445,13 @@ static int protect_obeyed(struct protect *p, const struct gitobeys *g, const cha
 			"cannot tell what git runs here: you have no permission to read %s, "
 			"and the command could take it; take it first (chmod)",
 			g->unread);
+	if (g->unread && g->unread_code == EBADMSG)
+		return error_set(
+			err, 0,
+			"cannot tell what git runs here: %s has a line that is no "
+			"configuration, or a zero byte; 'git config --list --file %s' says "
+			"which line",
+			g->unread, g->unread);
 	if (g->unread)
 		return error_set(err, g->unread_code,
 				 "cannot tell what git runs here: cannot read %s", g->unread);

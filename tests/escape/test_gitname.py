@@ -152,8 +152,32 @@ class Names(GitWorld):
             self.get_back(uid, done.stderr, 2)
             self.assertEqual(self.host(uid, "git -C sub log --format=%s").stdout, "sub\n")
 
+    # a submodule of the command's in @dir, whose configuration says more
+    PLANT = ("mkdir -p .git/modules; git clone -q $D/up.git '%(dir)s'; mv '%(dir)s/.git' .git/modules/sub; "
+             "echo gitdir: ../.git/modules/sub > '%(dir)s/.git'; printf '[core]\\nrepositoryformatversion = 0\\n"
+             "bare = false\\nworktree = ../../../%(dir)s\\n%(more)s' %(args)s > .git/modules/sub/config; ")
+    # a repository whose hook runs when somebody pushes to it
+    PUSHED = ("git init -q --bare %(name)s; printf '#!/bin/sh\\ntouch %%s/mark\\n' $D > %(name)s/hooks/pre-receive; "
+              "chmod +x %(name)s/hooks/pre-receive")
+
     # name: what the user has done, the command, and the user afterwards
     OBEYED = {
+        "a section with a long name": (
+            MODULE % "$D/up.git", PLANT % {"dir": "sub", "args": "0 $D", "more":
+                                           "[%080d][core]fsmonitor = touch %s/mark; false\\n"}, "git status"),
+        "a remote with a blank that is none": (
+            MODULE % "$D/up.git", PLANT % {"dir": "sub", "args": "", "more":
+                                           "[branch \"main\"]\\nremote = origin\\f\\nmerge = refs/heads/main\\n"} +
+            PUSHED % {"name": "'sub/origin\f'"}, "cd sub; git commit -q --allow-empty -m x; git push"),
+        "a remote without a URL": (
+            MODULE % "$D/up.git", PLANT % {"dir": "sub", "args": "", "more":
+                                           "[branch \"main\"]\\nremote = origin\\nmerge = refs/heads/main\\n"} +
+            PUSHED % {"name": "sub/origin"}, "cd sub; git commit -q --allow-empty -m x; git push"),
+        "a directory with a blank that is none": (
+            MODULE % "$D/up.git", PLANT % {"dir": "sub\v", "args": "", "more": ""} + "cd 'sub\v'; git init -q n; "
+            "git -C n commit -q --allow-empty -m y; git add n 2> /dev/null; git commit -qm z; printf "
+            "'[core]\\nfsmonitor = touch %s/mark; false\\n' $D >> n/.git/config; cd ..; git add 'sub\v' 2> /dev/null",
+            "git status"),
         "a submodule that is fetched later": (
             MODULE % "$D/up.git", "mkdir -p .git/modules; git init -q --bare .git/modules/sub; cd .git/modules/sub; "
             "printf '[core]\\nbare = false\\nworktree = ../../../sub\\nfsmonitor = touch %s/mark; false\\n' $D "

@@ -1,4 +1,7 @@
-/* A byte order mark and lines that end as on Windows change nothing; names and values are text. */
+/*
+ * A byte order mark and lines that end as on Windows change nothing; names and values are text. A zero byte is
+ * never passed over.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,6 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct digest {
 	uint64_t sum;
 	size_t count;
+	enum gitconfig how;
 };
 
 static void add_text(struct digest *d, const char *s)
@@ -27,14 +31,15 @@ static void add_text(struct digest *d, const char *s)
 	while (*s++);
 }
 
-static void collect(void *arg, const char *section, const char *key, const char *value)
+static void collect(void *arg, const struct gitconfig_variable *var)
 {
 	struct digest *d = arg;
 
-	CHECK(*key && !strpbrk(key, " \t\n="));
-	add_text(d, section);
-	add_text(d, key);
-	add_text(d, value);
+	CHECK(*var->key && !strpbrk(var->key, " \t\n\r=") && !strchr(var->section, '.'));
+	add_text(d, var->section);
+	add_text(d, var->sub ? var->sub : "");
+	add_text(d, var->key);
+	add_text(d, var->value);
 	d->count++;
 }
 
@@ -51,7 +56,7 @@ static struct digest parse(const uint8_t *data, size_t size, const char *prefix,
 			text[n++] = '\r';
 		text[n++] = (char)data[i];
 	}
-	gitconfig_parse(text, n, collect, &d);
+	d.how = gitconfig_parse(text, n, collect, &d);
 	free(text);
 	return d;
 }
@@ -61,9 +66,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct digest plain = parse(data, size, "", false), other;
 
 	CHECK(plain.count <= size);
+	CHECK(plain.how == GITCONFIG_BAD || !memchr(data, '\0', size) || size == 0);
 	if ((size && data[0] == 0xef) || (size && memchr(data, '\r', size)))
 		return 0;
 	other = parse(data, size, "\xef\xbb\xbf", true);
-	CHECK(other.sum == plain.sum && other.count == plain.count);
+	CHECK(other.sum == plain.sum && other.count == plain.count && other.how == plain.how);
 	return 0;
 }

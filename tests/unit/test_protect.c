@@ -554,6 +554,9 @@ static void test_configuration_that_cannot_be_read_stops_the_start(void **state)
 	assert_int_equal(protect_prepare(&plan, NULL, &p, &err), -1);
 	assert_non_null(strstr(err.msg, "big"));
 	assert_false(exists(".mcp.json"));
+	assert_int_equal(system("printf '[a_b]\n[core]\nhooksPath = x\n' > big"), 0);
+	assert_int_equal(protect_prepare(&plan, NULL, &p, &err), -1);
+	assert_non_null(strstr(err.msg, "big has a line that is no configuration"));
 	assert_int_equal(system("echo > big"), 0);
 	prepare(&p);
 	finish(&p);
