@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "launcher/pty.h"
 #include "launcher/ttykeep.h"
+#include "launcher/ttyquiet.h"
 
 static struct pty pty;
 static bool active;
@@ -93,6 +94,9 @@ int terminal_stop(bool until_front)
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		(void)sigaddset(&set, ends[i]);
 	(void)sigprocmask(SIG_BLOCK, &set, &was);
+	if ((held || active) && in_foreground())
+		ttyquiet_discard(
+			STDIN_FILENO); /* what the terminal has answered is not for the shell */
 	do {
 		(void)raise(SIGSTOP);
 		(void)sigemptyset(&came);

@@ -39,6 +39,7 @@
 #include "base/forked.h"
 #include "base/xalloc.h"
 #include "launcher/column.h"
+#include "launcher/ttyquiet.h"
 
 #define CHUNK 4096 /* the size of a terminal's buffer in the kernel */
 
@@ -75,6 +76,7 @@ struct lower {
  * @master: of the command's terminal, non-blocking
  * @line: where the user's terminal stands
  * @typed, @given, @ntyped: what was typed, how much of it the command has taken, and how much there is
+ * @asked: there may be answers of the user's terminal under way: the command has written ESC, ENQ or CSI
  * @deaf: the input gave nothing the last time
  */
 struct relay {
@@ -84,7 +86,7 @@ struct relay {
 	struct lower lower;
 	char typed[CHUNK];
 	size_t given, ntyped;
-	bool deaf;
+	bool asked, deaf;
 };
 
 /* What the relay is told by signals: SIGWINCH, SIGUSR1, SIGUSR2; SIGURG ends a wait, no more. */
@@ -234,6 +236,9 @@ static bool copy(struct relay *r)
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return true;
+	if (n > 0)
+		r->asked |= memchr(buf, 0x1b, (size_t)n) || memchr(buf, 0x05, (size_t)n) ||
+			    memchr(buf, 0x9b, (size_t)n);
 	if (n > 0)
 		note(r, buf, (size_t)n); /* before: it may be read as soon as it is seen */
 	return n > 0 && show(buf, (size_t)n) == 0;
@@ -394,6 +399,9 @@ void ptyrelay_run(int sock, const struct pty *pty)
 		(void)close(sock);
 		relay_loop(&r);
 	}
+	if (r.asked && ticks < 0 && tcdrain(STDOUT_FILENO) == 0 &&
+	    tcgetpgrp(STDIN_FILENO) == getpgrp())
+		ttyquiet_discard(STDIN_FILENO);
 	if (tcsetattr(STDIN_FILENO, TCSADRAIN, &pty->saved) < 0)
 		(void)tcsetattr(STDIN_FILENO, TCSANOW, &pty->saved); /* EINTR: it takes nothing */
 	_exit(0);

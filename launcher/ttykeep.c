@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/forked.h"
+#include "launcher/ttyquiet.h"
 
 /**
  * struct kept - one of 0, 1 and 2
@@ -58,16 +59,6 @@ static void look(int fd, struct kept *k)
 	k->moded = k->is && is_alone() && is_foreground(fd) && tcgetattr(fd, &k->modes) == 0;
 }
 
-/*
- * A key that the command has made the one for it may have stopped the output, and modes do not tell: it
- * stays stopped while IXON is set (n_tty_set_termios()). Only a stop by call is undone by the other call.
- */
-static void start_output(int fd)
-{
-	(void)tcflow(fd, TCOOFF);
-	(void)tcflow(fd, TCOON);
-}
-
 /* What is as it was is not touched: fchmod(2) alone would change a time. */
 static void put_back(int fd, const struct kept *k)
 {
@@ -79,10 +70,22 @@ static void put_back(int fd, const struct kept *k)
 		(void)fchmod(fd, k->mode);
 	if (fcntl(fd, F_GETFL) != k->flags)
 		(void)fcntl(fd, F_SETFL, k->flags);
-	if (k->moded && is_foreground(fd)) {
+	if (k->moded && is_foreground(fd))
 		(void)tcsetattr(fd, TCSANOW, &k->modes);
-		start_output(fd);
+}
+
+/* The input goes once, however many of 0, 1 and 2 lead to the terminal, and before any has its modes. */
+static void put_all_back(const struct kept *v)
+{
+	bool quiet = false;
+
+	for (int fd = 0; fd <= STDERR_FILENO && !quiet; fd++) {
+		quiet = v[fd].moded && is_foreground(fd);
+		if (quiet)
+			ttyquiet_discard(fd);
 	}
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		put_back(fd, &v[fd]);
 }
 
 /* Should: outlive the supervisor. Mustn't: die of what is typed, or keep more than the terminal. */
@@ -99,8 +102,7 @@ static void run(int pidfd, const struct kept *v)
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	while (poll(&p, 1, -1) < 0 && errno == EINTR)
 		;
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		put_back(fd, &v[fd]);
+	put_all_back(v);
 	_exit(0);
 }
 
@@ -129,6 +131,5 @@ void ttykeep_finish(pid_t keeper)
 		;
 	if (status == 0)
 		return;
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		put_back(fd, &kept[fd]);
+	put_all_back(kept);
 }

@@ -18,7 +18,8 @@
  *
  * Permissions, and the flags of an open file that is shared with the shell, come back in any case. The
  * modes do where they are surely the run's: it is in the foreground, at the start and at the end, and
- * none of 0, 1 and 2 is a pipe, at whose other end a pager may have set them. To be called before the
+ * none of 0, 1 and 2 is a pipe, at whose other end a pager may have set them. Then the input that has come
+ * meanwhile goes, too (ttyquiet.h). To be called before the
  * command is released. Return: the process, 0 if there is none; -1 with @err.
  */
 pid_t ttykeep_start(int pidfd, struct error *err);

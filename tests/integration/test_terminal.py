@@ -266,11 +266,11 @@ if os.fork() == 0:
 time.sleep(%d)
 """
 
-    def answer(self, t, seconds):
+    def answer(self, t, seconds, enough=1 << 30):
         """What every terminal does: each question is answered, at once. Return: how many were"""
         os.set_blocking(t.master, False)
         answers, given, deadline = b"", 0, time.monotonic() + seconds
-        while time.monotonic() < deadline and t.process.poll() is None:
+        while time.monotonic() < deadline and given < enough and t.process.poll() is None:
             read, write, _ = select.select([t.master], [t.master] if answers else [], [], 0.1)
             if read:
                 with contextlib.suppress(OSError):
@@ -288,7 +288,7 @@ time.sleep(%d)
         self.assertGreater(self.answer(t, LIMIT), 1000)
         self.assertEqual(t.process.wait(LIMIT), 0)
         t = self.start("python3", "-c", self.FLOOD % 600)
-        self.assertGreater(self.answer(t, 2), 1000)
+        self.assertGreater(self.answer(t, LIMIT, 1001), 1000)
         t.process.terminate()
         self.answer(t, LIMIT)
         self.assertEqual(t.process.wait(LIMIT), 143)
@@ -536,6 +536,39 @@ sys.stdin.read(1)
         """P7: so is whether the terminal shows anything"""
         self.assertTrue(self.shows_after_a_stop(SBX_NET, "run", "--no-config", "--ask", "never", "--"))
         self.assertFalse(self.shows_after_a_stop())  # a shell such as this one does nothing about it
+
+    # it makes a line of the answer; then it waits for it, or leaves it to who comes after it
+    ASKS = """
+import os, sys, termios, time
+modes = termios.tcgetattr(0)
+modes[3] = modes[3] & ~termios.ECHO | termios.ICANON
+modes[6][termios.VERASE] = b"["
+modes[6][termios.VEOF] = b"0"
+termios.tcsetattr(0, termios.TCSANOW, modes)
+os.write(2, b"\\x1b[5n")
+time.sleep(float(sys.argv[1]))
+"""
+
+    def heard_by_the_next(self, wait, redirected, *run):
+        """What a program reads after a run whose command has asked the terminal, which answers at once"""
+        t = Terminal(["sh", "-c", '"$@"' + redirected + '; echo next; read -r a; echo "got<$a>"', "sh", *run,
+                      "/usr/bin/python3", "-c", self.ASKS, wait], self.work)
+        self.addCleanup(t.close)
+        t.read_until(b"\x1b[5n")
+        t.type(b"\x1b[0n")
+        t.read_until(b"next")
+        t.type(b"mine\n")
+        t.read_until(b"got<")
+        return t.read_until(b">")
+
+    def test_what_a_terminal_answers_is_not_typed(self):
+        """P7: the next program reads what the user types to it"""
+        run = [SBX_NET, "run", "--no-config", "--ask", "never", "--"]
+        for redirected in (" > out", ""):
+            for wait in ("0.3", "0"):
+                with self.subTest(redirected=redirected, wait=wait):
+                    self.assertEqual(self.heard_by_the_next(wait, redirected, *run), b"mine")
+                    self.assertNotEqual(self.heard_by_the_next(wait, redirected), b"mine")
 
     def test_put_back_without_a_relay_after_a_kill(self):
         # its shell stays: the terminal goes with the session
