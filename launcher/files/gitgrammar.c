@@ -17,6 +17,7 @@
 #define DOT_LOCK      ".lock"
 #define WORD_CHARS    "-_=."
 #define KEY_CHARS     "-_=.@+!"
+#define MADE	      "empty_dir:"
 #define FOR_MERGE     "not-for-merge"
 #define NOT_FOR_MERGE (sizeof(FOR_MERGE) - 1)
 
@@ -344,6 +345,18 @@ bool gitgrammar_svn_metadata(const char *text, size_t n, const char *at)
 
 	(void)at;
 	return gitconfig_parse(text, n, take_metadata, &other) == GITCONFIG_OK && !other;
+}
+
+static bool makes_none(struct line l)
+{
+	return !memmem(l.p, l.n, MADE, strlen(MADE));
+}
+
+/* git svn rebase makes the others, wherever that is; links of the working tree may lead there, too. */
+bool gitgrammar_svn_log(const char *text, size_t n, const char *at)
+{
+	(void)at;
+	return are_lines(text, n, makes_none);
 }
 
 static bool is_comment(struct line l)

@@ -45,7 +45,8 @@ gitgrammar gitgrammar_author;	    /* author-script: three quoted values */
 gitgrammar gitgrammar_sign;	    /* gpg_sign_opt: -S with the name of a key */
 gitgrammar gitgrammar_todo;	    /* of a cherry-pick: commits, and nothing that is run */
 gitgrammar gitgrammar_svn_metadata; /* where git-svn's repository is */
-gitgrammar gitgrammar_comments;	    /* lines that begin with #, and empty ones */
-gitgrammar gitgrammar_none;	    /* nothing: what was not there is not the user's */
+gitgrammar gitgrammar_svn_log;	/* what git-svn could not translate, but no directory to be made */
+gitgrammar gitgrammar_comments; /* lines that begin with #, and empty ones */
+gitgrammar gitgrammar_none;	/* nothing: what was not there is not the user's */
 
 #endif

@@ -113,10 +113,15 @@ static const struct variable variables[] = {
 	{ "core", NULL, "precomposeunicode", is_word },
 	{ "core", NULL, "worktree", NULL },
 	{ "extensions", NULL, "objectformat", is_word },
+	{ "extensions", NULL, "partialclone", is_origin },
 	{ "remote", ORIGIN, "url", is_url },
 	{ "remote", ANY, "fetch", is_refspec },
 	{ "branch", ANY, "remote", is_origin },
+	{ "remote", ORIGIN, "promisor", is_word },
+	{ "remote", ORIGIN, "partialclonefilter", is_refspec },
 	{ "branch", ANY, "merge", is_refspec },
+	{ "branch", ANY, "rebase", is_word },
+	{ "submodule", ANY, "active", is_word },
 	{ "lfs", NULL, "repositoryformatversion", is_word }, /* git-lfs */
 };
 
@@ -153,7 +158,7 @@ static void take_variable(void *arg, const struct gitconfig_variable *var)
 		m->other |= m->url != NULL;
 		free(m->url);
 		m->url = xstrdup(var->value);
-	} else if (known->is == is_origin) {
+	} else if (strcasecmp(known->key, "remote") == 0) {
 		m->named = true;
 	} else if (gitconfig_is(var, "extensions", "objectformat")) {
 		m->hash = strcmp(var->value, "sha256") == 0 ? GITINDEX_SHA256 : GITINDEX_SHA1;

@@ -10,6 +10,10 @@
  * hands git log the words of rewritten, original-commit and orig-head, which may be options
  * (--output=FILE). HEAD and head-name are shown, whatever is in them.
  *
+ * Not in it are names under which a program looks for what it has put there itself, and takes whatever is
+ * there into the working tree: git stash reads index.stash.PID, lefthook and lint-staged apply a patch. Where
+ * such a program was killed inside, they are put away, and nothing is lost.
+ *
  * Not read are messages, patches and the like, which git shows or puts into an editor; objects, packs and
  * the tables that speed them up, whose checksums git looks at; logs of references. An entry for a name
  * comes with one for its lock file and for an editor's backup, which nothing reads.
@@ -47,7 +51,6 @@ static const struct file git_files[] = {
 	{ "ORIG_HEAD", gitgrammar_objects },
 	{ "RENAMED-REF", gitgrammar_objects },
 	{ "next-index-*", NULL },
-	{ "index.stash.*", NULL },
 	{ "fast_import_crash_*", NULL },
 	{ "gc.pid", gitgrammar_text },
 	{ "gc.log", gitgrammar_text },
@@ -85,8 +88,7 @@ static const struct file git_files[] = {
 	{ "GITGUI_EDITMSG", NULL },
 	{ "GITGUI_MSG", NULL },
 	{ "PULLREQ_EDITMSG", NULL },
-	/* other tools: what lint-staged keeps back, the number of a project for opencode */
-	{ "lint-staged_unstaged.patch", NULL },
+	/* other tools: the number of a project for opencode */
 	{ "opencode", gitgrammar_word },
 };
 
@@ -123,11 +125,8 @@ static const struct file object_info_files[] = {
 
 static const struct file info_files[] = {
 	{ "attributes", NULL }, /* their lock files */
-	{ "exclude", NULL },
-	{ "refs", NULL },
-	{ "sparse-checkout", NULL },
-	{ "lefthook.checksum", gitgrammar_word },
-	{ "lefthook-unstaged.patch", NULL },
+	{ "exclude", NULL },	     { "refs", NULL },
+	{ "sparse-checkout", NULL }, { "lefthook.checksum", gitgrammar_word },
 };
 
 /* git-rebase-todo, done, strategy and strategy_opts: gitstate.c */
@@ -226,8 +225,7 @@ static const struct file svn_files[] = { { ".metadata", gitgrammar_svn_metadata 
 
 static const struct file svn_ref_files[] = {
 	{ "index", NULL },
-	{ "unhandled.log", NULL },
-	{ "unhandled.log.gz", NULL },
+	{ "unhandled.log", gitgrammar_svn_log },
 };
 
 static const struct file lfs_files[] = { { "lockcache.db", NULL } };

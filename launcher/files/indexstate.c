@@ -68,7 +68,7 @@ static size_t hash_size(const struct gitvisit *v, int dir)
  * struct links - repositories of an index
  * @tree: the working tree
  * @git: the git directory in it, where those of submodules are; -1 of another
- * @at: where the index is
+ * @at: where the index is; @key: the same for all files that are one index
  * @n: how many there are, of which @max are looked at
  * @trees: how many directories are left out, of which @looked are new and have been looked for
  * @hash: the size of an object's name
@@ -79,7 +79,7 @@ struct links {
 	struct gitvisit_known *g;
 	const struct gitvisit *v;
 	int tree, git;
-	const char *at;
+	const char *at, *key;
 	unsigned long n, max, trees, looked;
 	size_t hash;
 	bool older, unseen;
@@ -89,7 +89,7 @@ struct links {
 static bool is_known_repo(struct links *l, const char *name, const uint64_t id[static 4],
 			  struct timespec since)
 {
-	CLEANUP_FREE char *where = xasprintf("%s:%s", l->at, name);
+	CLEANUP_FREE char *where = xasprintf("%s:%s", l->key, name);
 	struct gitseen *seen = &l->g->seen;
 	const size_t n = 4 * sizeof(*id);
 
@@ -147,7 +147,7 @@ static void unmake(void *arg, int dir, const char *name)
  */
 static void take_tree(struct links *l, const char *name, const uint8_t *tree)
 {
-	CLEANUP_FREE char *where = xasprintf("%s:%s", l->at, name);
+	CLEANUP_FREE char *where = xasprintf("%s:%s", l->key, name);
 	CLEANUP_FREE char *path = xstrndup(name, strlen(name) - 1);
 	CLEANUP_CLOSE int dir = -1;
 	uint64_t left = *l->v->read < GITVISIT_READ_MAX
@@ -206,7 +206,9 @@ void indexstate_visit(struct gitvisit_known *g, const struct gitvisit *v, int di
 	bool own = !strchr(at, '/') && g->tree >= 0;
 	CLEANUP_CLOSE int fd = -1, other = -1;
 	CLEANUP_FREE char *text = NULL, *found = NULL;
-	struct links links = { .g = g, .v = v, .at = at };
+	CLEANUP_FREE char *key =
+		xstrndup(at, strlen(at) - strlen(name)); /* git splits it as it likes */
+	struct links links = { .g = g, .v = v, .at = at, .key = key };
 	bool shared = indexstate_is_shared(name);
 	struct gitvisit_identity id = { .older = false };
 	enum gitindex is = GITINDEX_BAD;

@@ -410,6 +410,7 @@ class Leftover(GitWorld):
     INDICES = {
         "version 4": ("git config index.version 4; git config index.threads 4", ""),
         "split": ("git config core.splitIndex true", "git update-index --split-index; ls .git/sharedindex.*; "),
+        "split, with a repository": ("git config core.splitIndex true; " + KNOWN + GIT + "commit -qm sub", ""),
         "sparse": ("git sparse-checkout init --cone --sparse-index; git sparse-checkout set many/1", ""),
         "SHA-256": ("rm -rf .git; git init -q --object-format=sha256; git add .; " + GIT + "commit -qm one", ""),
     }
@@ -437,6 +438,19 @@ class Leftover(GitWorld):
                                     "commit-tree -p HEAD -p $I -m w $T > .git/MERGE_AUTOSTASH", bare)
                 self.assertEqual((done.returncode, AWAY in done.stderr), (0, not bare), done.stderr)
                 self.host(uid, GIT + "commit -q --allow-empty -m new")
+                self.assertEqual(os.path.exists(self.repo + "/.envrc"), bare)
+
+    def test_git_stash_takes_no_file_of_the_commands(self):
+        """git adds files to an index by the number of its process, whatever is in that already."""
+        plant = ("B=$(echo evil | git hash-object -w --stdin); GIT_INDEX_FILE=.git/i git update-index --add "
+                 "--cacheinfo 100755,$B,.envrc; python3 -c 'import os\nfor i in range(65536): "
+                 "os.link(\".git/i\", \".git/index.stash.%d\" % i)' || true; rm .git/i")
+        for uid in users()[-1:]: # 32,768 files
+            for bare in (True, False):
+                self.repository(uid)
+                done = self.command(uid, plant, bare)
+                self.assertEqual((done.returncode, AWAY in done.stderr), (0, not bare), done.stderr)
+                self.host(uid, "echo mine > mine; %s stash -qu; git stash pop -q" % GIT)
                 self.assertEqual(os.path.exists(self.repo + "/.envrc"), bare)
 
     def test_a_resolution_of_the_users_own_is_kept(self):

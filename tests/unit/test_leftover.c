@@ -841,6 +841,11 @@ static void test_what_git_would_not_write_is_put_away(void **state)
 		{ "svn/.caches/x.db", "x" },
 		{ "svn/.metadata", "[core]\\npager = x\\n" },
 		{ "annex/daemon.pid", "1" },
+		{ "index.stash.1", "DIRC" },
+		{ "info/lefthook-unstaged.patch", "x" },
+		{ "lint-staged_unstaged.patch", "x" },
+		{ "svn/refs/remotes/trunk/unhandled.log", "r1\\n  +empty_dir: ../x\\n" },
+		{ "svn/refs/remotes/trunk/unhandled.log.gz", "x" },
 		{ "worktrees/x", "x" },
 		{ "modules/x", "x" },
 		{ "patches/m/applied", "x" },
@@ -1116,8 +1121,12 @@ static void test_a_new_submodule_obeys_nothing(void **state)
 	make_git(NULL);
 	shell(REGISTERED);
 	run(LEFTOVER_GIT,
-	    MODULE("sub", "cp .git/index $d/index; mkdir -p sub/sub; printf "
-			  "'[lfs]\\n\\trepositoryformatversion = 0\\n' >> $d/config"));
+	    MODULE("sub",
+		   "cp .git/index $d/index; mkdir -p sub/sub; printf "
+		   "'[lfs]\\n\\trepositoryformatversion = 0\\n[branch \"m\"]\\nrebase = true\\n"
+		   "[submodule \"n\"]\\nactive = true\\n[extensions]\\npartialclone = origin\\n"
+		   "[remote \"origin\"]\\npromisor = true\\npartialclonefilter = blob:none\\n' "
+		   ">> $d/config"));
 	assert_string_equal(said, "");
 	assert_true(exists(".git/modules/sub/config") && exists("sub/.git"));
 	shell("rm -rf sub");
