@@ -119,7 +119,11 @@ static int walk_missing(struct walk *w, char name[static NAME_MAX + 1])
 	struct stat st;
 	int code;
 
-	if (!protect_root_of(w->p, at) || protect_covers(w->p, at) || walk_hold(w, name) == 0)
+	if (!protect_root_of(w->p, at)) {
+		protect_elsewhere(w->p, w->done, name);
+		return 0;
+	}
+	if (protect_covers(w->p, at) || walk_hold(w, name) == 0)
 		return 0;
 	code = errno;
 	if (w->back)
@@ -154,6 +158,8 @@ static int walk_lock(struct walk *w, const char *name, const struct stat *st)
 	if (!protect_root_of(w->p, at)) {
 		if (holds_root(w, at))
 			protect_add(w->p, w->done, name);
+		else
+			protect_elsewhere(w->p, w->done, name);
 		return 0;
 	}
 	if (S_ISREG(st->st_mode) && st->st_nlink > 1)

@@ -54,27 +54,83 @@ static bool is_same(const char *a, const char *b)
 	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+/* What cannot be looked at may be the same. */
+static bool is_other(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 &&
+	       (x.st_dev != y.st_dev || x.st_ino != y.st_ino);
+}
+
+/**
+ * struct look - at the other names of one path
+ * @m: the mount on which it lies
+ * @within: what it is called in that file system
+ */
+struct look {
+	const char *real;
+	const struct mountinfo *seen;
+	const struct mountinfo_mount *m;
+	const char *within;
+};
+
+static char *path_in(const char *point, const char *rest)
+{
+	return xasprintf("%s%s", strcmp(point, "/") == 0 ? "" : point, rest);
+}
+
+/* Mount @o shows it whole, beneath its point. */
+static int use_whole(const struct look *l, const struct mountinfo_mount *o, homes_use *use,
+		     void *arg)
+{
+	const char *rest = beneath(l->within, o->root);
+	CLEANUP_FREE char *other = rest ? path_in(o->point, rest) : NULL;
+
+	if (!other || strcmp(other, l->real) == 0 || !is_same(other, l->real))
+		return 0;
+	return use(arg, other);
+}
+
+/*
+ * The root of mount @o is what lies beneath it. What a third mount covers there cannot be compared; the
+ * names say enough.
+ */
+static int use_part(const struct look *l, const struct mountinfo_mount *o, homes_use *use,
+		    void *arg)
+{
+	const char *rest = beneath(o->root, l->within);
+	CLEANUP_FREE char *inside = NULL;
+
+	if (!rest || !*rest || strcmp(rest, "/") == 0 || beneath(o->point, l->real))
+		return 0;
+	inside = path_in(l->real, rest);
+	if (mount_of(l->seen->v, l->seen->n, inside) == l->m && is_other(inside, o->point))
+		return 0;
+	return use(arg, o->point);
+}
+
 /* The other names that @real has by other mounts of its file system. */
-static int each_again(const char *real, const struct mountinfo *seen, homes_use *use, void *arg)
+static int each_again(const char *real, const struct mountinfo *seen, bool parts, homes_use *use,
+		      void *arg)
 {
 	const struct mountinfo_mount *m = mount_of(seen->v, seen->n, real);
 	CLEANUP_FREE char *within = NULL;
+	struct look l = { .real = real, .seen = seen, .m = m };
 	int rc = 0;
 
 	if (!m)
 		return 0;
-	within = xasprintf("%s%s", strcmp(m->root, "/") == 0 ? "" : m->root,
-			   beneath(real, m->point));
+	within = path_in(m->root, beneath(real, m->point));
+	l.within = within;
 	for (size_t i = 0; rc == 0 && i < seen->n; i++) {
 		const struct mountinfo_mount *o = &seen->v[i];
-		const char *rest = beneath(within, o->root);
-		CLEANUP_FREE char *other = NULL;
 
-		if (!rest || o == m || strcmp(o->device, m->device) != 0)
+		if (o == m || strcmp(o->device, m->device) != 0)
 			continue;
-		other = xasprintf("%s%s", strcmp(o->point, "/") == 0 ? "" : o->point, rest);
-		if (strcmp(other, real) != 0 && is_same(other, real))
-			rc = use(arg, other);
+		rc = use_whole(&l, o, use, arg);
+		if (rc == 0 && parts)
+			rc = use_part(&l, o, use, arg);
 	}
 	return rc;
 }
@@ -85,8 +141,13 @@ int homes_again(const char *const *paths, size_t n, const struct mountinfo *seen
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < n; i++)
-		rc = each_again(paths[i], seen, use, arg);
+		rc = each_again(paths[i], seen, true, use, arg);
 	return rc;
+}
+
+int homes_again_whole(const char *path, const struct mountinfo *seen, homes_use *use, void *arg)
+{
+	return each_again(path, seen, false, use, arg);
 }
 
 /* Whether one sees something of mount @m beneath a root. */
@@ -117,18 +178,9 @@ static bool is_twice(const struct mountinfo *seen, const char *const *roots, siz
 }
 
 int homes_again_beneath(const char *const *roots, size_t nroots, const char *const *paths, size_t n,
-			homes_use *use, void *arg, struct error *err)
+			const struct mountinfo *seen, homes_use *use, void *arg)
 {
-	struct mountinfo seen;
-	int rc = 0;
-
-	if (mountinfo_read(&seen) < 0)
-		return error_set(err, errno, "cannot read /proc/self/mountinfo");
-	if (is_twice(&seen, roots, nroots))
-		for (size_t i = 0; rc == 0 && i < n; i++)
-			rc = each_again(paths[i], &seen, use, arg);
-	mountinfo_clear(&seen);
-	return rc;
+	return is_twice(seen, roots, nroots) ? homes_again(paths, n, seen, use, arg) : 0;
 }
 
 static int add_again(void *arg, const char *path)
@@ -145,7 +197,7 @@ static void find_again(struct homes *h, const struct mountinfo *seen)
 		CLEANUP_FREE char *real = realpath(h->v[i], NULL);
 
 		if (real)
-			(void)each_again(real, seen, add_again, h);
+			(void)each_again(real, seen, false, add_again, h);
 	}
 }
 

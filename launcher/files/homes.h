@@ -44,10 +44,13 @@ typedef int homes_use(void *arg, const char *path);
  * @seen: the mounts
  *
  * Calls @use for each place at which the file system of one of them is mounted once more and shows
- * it. Return: 0, or what @use returned.
+ * it, or a part of it: that is all one can see there. Return: 0, or what @use returned.
  */
 int homes_again(const char *const *paths, size_t n, const struct mountinfo *seen, homes_use *use,
 		void *arg);
+
+/** homes_again_whole() - the same for one path, and not of its parts. */
+int homes_again_whole(const char *path, const struct mountinfo *seen, homes_use *use, void *arg);
 
 /**
  * homes_again_beneath() - the same, where only names beneath some directories matter
@@ -56,7 +59,7 @@ int homes_again(const char *const *paths, size_t n, const struct mountinfo *seen
  * As a rule there are none, which is found out without a look at each path.
  */
 int homes_again_beneath(const char *const *roots, size_t nroots, const char *const *paths, size_t n,
-			homes_use *use, void *arg, struct error *err);
+			const struct mountinfo *seen, homes_use *use, void *arg);
 
 /** homes_clear() - release the paths. */
 void homes_clear(struct homes *h);

@@ -17,6 +17,7 @@
 #include "launcher/files/automounts.h"
 #include "launcher/files/credentials.h"
 #include "launcher/files/grantpath.h"
+#include "launcher/files/hiddenpath.h"
 #include "launcher/files/homes.h"
 #include "launcher/files/landlock.h"
 #include "launcher/files/secondname.h"
@@ -98,12 +99,26 @@ static void keep_hidden(struct mountplan *p, char *path)
 	p->hidden[p->nhidden++] = path;
 }
 
-/** struct mountplan_parent - where names are missing */
+/**
+ * struct mountplan_parent - where names are missing, or links
+ * @again, @nagain: where its file system is mounted once more
+ */
 struct mountplan_parent {
 	char *path;
 	char *canonical; /* NULL if it is no directory */
 	bool writable;	 /* by this user */
+	char **again;
+	size_t nagain;
 };
+
+static int add_parent_again(void *arg, const char *path)
+{
+	struct mountplan_parent *p = arg;
+
+	p->again = xreallocarray(p->again, p->nagain + 1, sizeof(*p->again));
+	p->again[p->nagain++] = xstrdup(path);
+	return 0;
+}
 
 /* The table names a few directories many times: each is looked at once. */
 static const struct mountplan_parent *look_at(struct mountplan *p, const char *path)
@@ -122,7 +137,19 @@ static const struct mountplan_parent *look_at(struct mountplan *p, const char *p
 		found->canonical = fd_path(fd);
 		found->writable = faccessat(fd, ".", W_OK, AT_EACCESS) == 0;
 	}
+	if (found->canonical)
+		(void)homes_again_whole(found->canonical, p->seen, add_parent_again, found);
 	return found;
+}
+
+/* A name that no rule may cover, in a directory and in where that is mounted once more. */
+static void keep_name(struct mountplan *p, const struct mountplan_parent *parent, const char *name)
+{
+	const char *dir = parent->canonical;
+
+	keep_hidden(p, xasprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name));
+	for (size_t i = 0; i < parent->nagain; i++)
+		keep_hidden(p, xasprintf("%s/%s", parent->again[i], name));
 }
 
 /*
@@ -133,19 +160,55 @@ static void add_missing(struct mountplan *p, const char *path, bool firm)
 {
 	CLEANUP_FREE char *dir = xstrdup(path);
 
-	for (char *slash; (slash = strrchr(dir, '/')) && slash > dir;) {
-		const char *name = path + (slash - dir) + 1;
+	for (char *slash; (slash = strrchr(dir, '/'));) {
+		const char *rest = path + (slash - dir) + 1;
+		CLEANUP_FREE char *name = xstrndup(rest, strcspn(rest, "/"));
 		const struct mountplan_parent *parent;
 
 		*slash = '\0';
-		parent = look_at(p, dir);
-		if (!parent->canonical)
-			continue;
-		if (firm || parent->writable)
-			keep_hidden(p, xasprintf("%s/%.*s", parent->canonical,
-						 (int)strcspn(name, "/"), name));
-		return;
+		parent = look_at(p, *dir ? dir : "/");
+		if (parent->canonical && (firm || parent->writable))
+			keep_name(p, parent, name);
+		if (parent->canonical || !*dir)
+			return;
 	}
+}
+
+/** struct on_way - what hide_on_way() needs */
+struct on_way {
+	struct mountplan *p;
+	bool firm;
+};
+
+/* A link by which something hidden is reached, or the place of what is missing where links lead. */
+static void hide_on_way(void *arg, const char *dir, const char *name)
+{
+	const struct on_way *w = arg;
+	const struct mountplan_parent *parent = look_at(w->p, dir);
+
+	if (parent->canonical && (w->firm || parent->writable))
+		keep_name(w->p, parent, name);
+}
+
+/* Return: a descriptor; -1 with errno, ENOENT when the place of what is missing has been kept. */
+static int open_hidden(struct mountplan *p, const char *path, bool firm, bool *back)
+{
+	struct on_way way = { p, firm };
+	struct hiddenpath found;
+	int fd = fd_open_plain(AT_FDCWD, path, O_PATH);
+
+	*back = false;
+	if (fd >= 0 || errno != ELOOP) { /* as a rule there is no link on the way */
+		if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+			add_missing(p, path, firm);
+			errno = ENOENT;
+		}
+		return fd;
+	}
+	found = hiddenpath_find(path, hide_on_way, &way);
+	*back = found.back;
+	errno = found.code == ENOTDIR || found.code == ELOOP ? ENOENT : found.code;
+	return found.fd;
 }
 
 /* Without these nothing runs, and a mount on the root directory is seen by nobody. */
@@ -167,13 +230,15 @@ static int check_hidden(const char *path, struct error *err)
 /* Something to hide; what cannot be reached by this user need not be. */
 static int add_hidden(struct mountplan *p, const char *path, bool firm, struct error *err)
 {
-	CLEANUP_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
+	bool back;
+	CLEANUP_CLOSE int fd = open_hidden(p, path, firm, &back);
 
-	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
-		add_missing(p, path, firm);
-		return 0;
-	}
-	if (fd < 0 && errno == EACCES)
+	if (fd < 0 && firm && back)
+		return error_set(err, 0,
+				 "cannot hide %s: what its \"..\" goes back from is missing, and "
+				 "could lead anywhere; spell the path without it",
+				 path);
+	if (fd < 0 && (errno == ENOENT || errno == EACCES))
 		return 0;
 	if (fd < 0)
 		return error_set(err, errno, "cannot hide %s", path);
@@ -249,6 +314,7 @@ static int add_moved(void *arg, const char *variable, const char *path)
 /** struct again - what hide_again() needs */
 struct again {
 	struct mountplan *p;
+	const char *cwd;
 	bool firm;
 	struct error *err;
 };
@@ -261,21 +327,37 @@ static int hide_again(void *arg, const char *path)
 		if (a->p->v[i].kind == STEP_HIDE && a->p->v[i].firm >= a->firm &&
 		    strcmp(a->p->v[i].path, path) == 0)
 			return 0;
+	if (path_beneath(a->cwd, path))
+		return error_set(
+			a->err, 0,
+			"cannot start in %s: %s is another mount of something that is to be "
+			"hidden; start elsewhere",
+			a->cwd, path);
 	return add_hidden(a->p, path, a->firm, a->err);
 }
 
 /* Where the file system of something hidden is mounted once more, it has another name. */
-static int add_other_names(struct mountplan *p, const struct mountinfo *seen, bool firm,
+static int add_other_names(struct mountplan *p, const struct launcher_plan *plan, bool firm,
 			   struct error *err)
 {
 	CLEANUP_FREE const char **paths = xcalloc(p->n + 1, sizeof(*paths));
-	struct again again = { p, firm, err };
+	struct again again = { p, plan->cwd, firm, err };
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n; i++)
 		if (p->v[i].kind == STEP_HIDE && p->v[i].firm == firm)
 			paths[n++] = p->v[i].path;
-	return homes_again(paths, n, seen, hide_again, &again);
+	return homes_again(paths, n, p->seen, hide_again, &again);
+}
+
+/* Where a home directory is; the links that lead there are looked at once, and not for each name in it. */
+static char *find_home(struct mountplan *p, const char *path)
+{
+	bool back;
+	CLEANUP_CLOSE int fd = open_hidden(p, path, false, &back);
+	char *canonical = fd < 0 ? NULL : fd_path(fd);
+
+	return canonical ? canonical : xstrdup(path);
 }
 
 static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan,
@@ -286,8 +368,11 @@ static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan,
 	int rc = 0;
 
 	homes_find_among(&homes, seen);
-	for (size_t i = 0; rc == 0 && i < homes.n; i++)
-		rc = add_home_hidden(p, plan, homes.v[i], err);
+	for (size_t i = 0; rc == 0 && i < homes.n; i++) {
+		CLEANUP_FREE char *home = find_home(p, homes.v[i]);
+
+		rc = add_home_hidden(p, plan, home, err);
+	}
 	if (rc == 0 && homes.n == 0)
 		rc = add_home_hidden(p, plan, NULL, err);
 	if (rc == 0 && plan->fs != FS_OFF)
@@ -301,7 +386,7 @@ static int add_all_hidden(struct mountplan *p, const struct launcher_plan *plan,
 	for (size_t i = 0; i < plan->private_paths.n; i++)
 		if (add_private_path(p, plan->private_paths.v[i], err))
 			return -1;
-	return add_other_names(p, seen, true, err) || add_other_names(p, seen, false, err) ? -1 : 0;
+	return add_other_names(p, plan, true, err) || add_other_names(p, plan, false, err) ? -1 : 0;
 }
 
 /*
@@ -686,10 +771,12 @@ static int add_all(struct mountplan *p, const struct launcher_plan *plan,
 
 	if (mountinfo_read(&seen) < 0)
 		return error_set(err, errno, "cannot read /proc/self/mountinfo");
+	p->seen = &seen;
 	if (add_granted(p, plan, err) || check_roots(p, protect, err) ||
 	    add_automounts(p, plan, &seen, err) || add_private(p, plan, err) ||
 	    add_all_hidden(p, plan, &seen, err))
 		rc = -1;
+	p->seen = NULL;
 	mountinfo_clear(&seen);
 	return rc;
 }
@@ -737,6 +824,9 @@ void mountplan_clear(struct mountplan *p)
 	for (size_t i = 0; i < p->nparents; i++) {
 		free(p->parents[i].path);
 		free(p->parents[i].canonical);
+		while (p->parents[i].nagain > 0)
+			free(p->parents[i].again[--p->parents[i].nagain]);
+		free(p->parents[i].again);
 	}
 	free(p->parents);
 	*p = (struct mountplan){ 0 };

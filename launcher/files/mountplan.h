@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "launcher/launcher.h"
+#include "launcher/files/mountinfo.h"
 #include "launcher/files/mounts.h"
 #include "launcher/files/protect.h"
 
@@ -62,6 +63,7 @@ struct mountplan_parent;
  *                    would be if it were there
  * @second: the first of what is hidden that has a second name, or a file in it has; or NULL
  * @parents, @nparents: directories that have been looked at for that
+ * @seen: the mounts, while the plan is made
  */
 struct mountplan {
 	struct mountplan_step *v;
@@ -71,6 +73,7 @@ struct mountplan {
 	char *second;
 	struct mountplan_parent *parents;
 	size_t nparents;
+	const struct mountinfo *seen;
 };
 
 /**

@@ -44,6 +44,7 @@
 #include "launcher/files/grantpath.h"
 #include "launcher/files/heldpath.h"
 #include "launcher/files/homes.h"
+#include "launcher/files/mountinfo.h"
 #include "launcher/files/mountplan.h"
 #include "launcher/files/secondname.h"
 
@@ -164,6 +165,12 @@ void protect_add(struct protect *p, const char *dir, const char *name)
 {
 	p->paths = xreallocarray(p->paths, p->npaths + 1, sizeof(*p->paths));
 	p->paths[p->npaths++] = xasprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name);
+}
+
+void protect_elsewhere(struct protect *p, const char *dir, const char *name)
+{
+	p->elsewhere = xreallocarray(p->elsewhere, p->nelsewhere + 1, sizeof(*p->elsewhere));
+	p->elsewhere[p->nelsewhere++] = xasprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name);
 }
 
 bool protect_covers(const struct protect *p, const char *path)
@@ -611,11 +618,51 @@ static int add_again(void *arg, const char *path)
 	return 0;
 }
 
+/** struct missing - what hold_again() needs: a name that is missing in a directory */
+struct missing {
+	struct protect *p;
+	const char *name;
+	struct error *err;
+};
+
+/* @path is where that directory has a second mount. */
+static int hold_again(void *arg, const char *path)
+{
+	const struct missing *m = arg;
+	CLEANUP_FREE char *at = xasprintf("%s/%s", path, m->name);
+	const struct heldpath what = { .path = at };
+
+	return protect_root_of(m->p, at) ? heldpath_hold(m->p, &what, m->err) : 0;
+}
+
+static int find_again(struct protect *p, const char *path, const struct mountinfo *seen,
+		      struct error *err)
+{
+	CLEANUP_FREE char *dir = path_dir(path);
+	struct missing missing = { p, path_name(path), err };
+	struct stat st;
+
+	if (lstat(path, &st) < 0 && errno == ENOENT)
+		return homes_again_whole(dir, seen, hold_again, &missing);
+	return homes_again(&path, 1, seen, add_again, p);
+}
+
+/* What lies in no root: by a second mount it may. */
+static int protect_elsewheres(struct protect *p, const struct mountinfo *seen, struct error *err)
+{
+	size_t n = p->nelsewhere;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		rc = find_again(p, p->elsewhere[i], seen, err);
+	return rc;
+}
+
 /*
  * Where a file system is mounted once more in something writable (a tree for chroot(8) with the project
  * in it), what is locked has another name there. No grant lifts those locks: it would name the first.
  */
-static int protect_again(struct protect *p, struct error *err)
+static int protect_again(struct protect *p, const struct mountinfo *seen, struct error *err)
 {
 	size_t n = p->npaths;
 	CLEANUP_FREE const char **paths = xcalloc(n + 1, sizeof(*paths));
@@ -625,13 +672,15 @@ static int protect_again(struct protect *p, struct error *err)
 		paths[i] = p->paths[i];
 	for (size_t i = 0; i < p->nroots; i++)
 		roots[i] = p->roots[i].path;
-	if (n == 0 || p->nroots == 0)
+	if (p->nroots == 0)
 		return 0;
-	return homes_again_beneath(roots, p->nroots, paths, n, add_again, p, err);
+	if (homes_again_beneath(roots, p->nroots, paths, n, seen, add_again, p))
+		return -1;
+	return protect_elsewheres(p, seen, err);
 }
 
 static int prepare(struct protect *p, const struct launcher_plan *plan, const struct homes *homes,
-		   struct error *err)
+		   const struct mountinfo *seen, struct error *err)
 {
 	if (find_roots(p, plan, err) < 0)
 		return -1;
@@ -648,19 +697,23 @@ static int prepare(struct protect *p, const struct launcher_plan *plan, const st
 	for (size_t i = 0; i < plan->deny_write.n; i++)
 		if (protect_denied(p, plan->deny_write.v[i], err))
 			return -1;
-	return protect_ours(p, plan, homes, err) || protect_again(p, err) ? -1 : 0;
+	return protect_ours(p, plan, homes, err) || protect_again(p, seen, err) ? -1 : 0;
 }
 
 int protect_prepare(const struct launcher_plan *plan, const struct placeholder_watch *watch,
 		    struct protect *out, struct error *err)
 {
 	struct protect p = { .held.watch = watch, .unlocked = plan->unlocked };
+	struct mountinfo seen;
 	struct homes homes;
 	int rc;
 
-	homes_find(&homes);
-	rc = prepare(&p, plan, &homes, err);
+	if (mountinfo_read(&seen) < 0)
+		return error_set(err, errno, "cannot read /proc/self/mountinfo");
+	homes_find_among(&homes, &seen);
+	rc = prepare(&p, plan, &homes, &seen, err);
 	homes_clear(&homes);
+	mountinfo_clear(&seen);
 	if (rc < 0) {
 		placeholders_remove(&p.held);
 		protect_clear(&p);
@@ -676,6 +729,9 @@ void protect_clear(struct protect *p)
 	for (size_t i = 0; i < p->npaths; i++)
 		free(p->paths[i]);
 	free(p->paths);
+	for (size_t i = 0; i < p->nelsewhere; i++)
+		free(p->elsewhere[i]);
+	free(p->elsewhere);
 	for (size_t i = 0; i < p->nroots; i++)
 		free(p->roots[i].path);
 	free(p->roots);

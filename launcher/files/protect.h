@@ -28,6 +28,7 @@ struct protect_root {
  * struct protect - what is to be read-only, and what was made for that
  * @paths, @npaths: canonical but for the last component, which may be a symbolic link
  * @first_denied: from this one on they are --deny-write's and our own, which no grant lifts
+ * @elsewhere, @nelsewhere: what would be locked, if it lay in a root; a second mount may show it there
  * @roots, @nroots: the writable roots; nothing else may be granted for writing (mountplan.c)
  * @unlocked: the plan's; read while names are looked for only
  * @held: the placeholders
@@ -37,6 +38,8 @@ struct protect {
 	char **paths;
 	size_t npaths;
 	size_t first_denied;
+	char **elsewhere;
+	size_t nelsewhere;
 	struct protect_root *roots;
 	size_t nroots;
 	struct path_list unlocked;
@@ -60,6 +63,9 @@ int protect_prepare(const struct launcher_plan *plan, const struct placeholder_w
 
 /** protect_add() - lock @name in @dir, a canonical path; for heldpath.c. */
 void protect_add(struct protect *p, const char *dir, const char *name);
+
+/** protect_elsewhere() - the same, of what lies in no writable root, so that only another name matters. */
+void protect_elsewhere(struct protect *p, const char *dir, const char *name);
 
 /** protect_covers() - whether @path lies in something that is locked already; for heldpath.c. */
 bool protect_covers(const struct protect *p, const char *path);

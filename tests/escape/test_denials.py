@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 """What is denied stays denied: grants of everything, odd spellings, second mounts, links, patterns."""
 import os
+import shutil
 import subprocess
+import threading
 
-from escapeworld import World, main, users
+from escapeworld import World, main, skipped, users
 
 SECRETS = ("home/.ssh/id_rsa", "outside/denied")
 LOCKED = ("outside/locked", "outside/policy.json", "work/.git/hooks/pre-commit", "home/.bashrc")
@@ -119,6 +121,147 @@ class Denials(World):
                                      p.stderr)
                 for n in made:
                     os.unlink(self.work + "/" + n)
+
+    def mounted(self, uid, pairs, argv):
+        """Run where root has mounted the first of each pair on the second."""
+        script = ('while [ "$1" != -- ]; do mount --bind "$1" "$2" || exit 99; shift 2; done; shift; '
+                  'u=$1; shift; exec setpriv --reuid $u --regid $u --clear-groups -- "$@"')
+        flat = [p for pair in pairs for p in pair]
+        return self.run_as(0, ["unshare", "-m", "sh", "-c", script, "sh", *flat, "--", str(uid), *argv],
+                           capture_output=True)
+
+    def test_a_second_mount_of_a_part(self):
+        """F-015, F-010: of a directory in what is hidden or locked, or of a file in it"""
+        if os.geteuid() != 0:
+            skipped.append("F-015: a second mount of a part: not root")
+            return
+        parts = {"home/.aws/sso": "outside/a", "home/.ssh/keys": "outside/b", "home/.ssh/id_rsa": "outside/c",
+                 "outside/priv/in": "outside/d", "outside/other": "outside/e"}
+        locks = {"work/.claude/sub": "work/f", "outside/kept": "work/g", "outside/kept/sub": "work/h",
+                 "outside/way": "work/i", "outside/other": "work/j"}
+        for uid in users():
+            self.prepare(uid)
+            for name in ("home/.aws/sso/x", "home/.ssh/keys/x", "home/.ssh/id_rsa", "outside/priv/in/x",
+                         "outside/other/x", "work/.claude/sub/x", "outside/kept/x", "outside/kept/sub/x"):
+                self.write(name)
+            os.makedirs(self.outside + "/way", exist_ok=True)
+            for point in list(parts.values()) + list(locks.values()):
+                if point == "outside/c":
+                    self.write(point, "")
+                else:
+                    os.makedirs(self.place(point), exist_ok=True)
+            self.hand_over(uid)
+            pairs = [(self.place(a), self.place(b)) for m in (parts, locks) for a, b in m.items()]
+            cat = ["sh", "-c", "cat $1/a/x $1/b/x $1/c $1/d/x; cat $1/e/x | tr c C", "sh", self.outside]
+            change = ["sh", "-c", "for d in f g h j; do echo changed > $d/x; done; echo made > i/later; true"]
+            deny = ["--deny-read", self.outside + "/priv", "--deny-write", self.outside + "/kept",
+                    "--deny-write", self.outside + "/way/later"]
+            with self.subTest(uid=uid):
+                p = self.mounted(uid, pairs, cat)
+                self.assertEqual(p.stdout, "canary\n" * 4 + "Canary\n", p.stderr)
+                p = self.mounted(uid, pairs, self.inside(cat, *deny))
+                self.assertEqual(p.stdout, "Canary\n", p.stderr)
+                p = self.mounted(uid, pairs, self.inside(change, *deny))
+                names = ("work/.claude/sub/x", "outside/kept/x", "outside/kept/sub/x", "outside/other/x")
+                self.assertEqual([self.read(n) for n in names], ["canary\n"] * 3 + ["changed\n"], p.stderr)
+                self.assertEqual(os.listdir(self.outside + "/way"), [], p.stderr)
+                p = self.mounted(uid, pairs, change)
+                self.assertEqual({self.read(n) for n in names}, {"changed\n"})
+                self.assertEqual(os.listdir(self.outside + "/way"), ["later"])
+                os.unlink(self.outside + "/way/later")
+            # where one would start in it
+            p = self.mounted(uid, pairs, ["sh", "-c", "cd $1 && shift && exec \"$@\"", "sh",
+                                          self.outside + "/a", *self.inside(["echo", "ran"])])
+            self.assertEqual((p.returncode, p.stdout), (125, ""), p.stderr)
+
+    def read_later(self, uid, names, change, *options, wrap=None):
+        """What each name shows to a command that was running before @change was called."""
+        script = "echo ready; read go; for f; do cat \"$f\" 2> /dev/null || echo; done"
+        argv = self.inside(["sh", "-c", script, "sh", *names], *options)
+        p = subprocess.Popen(wrap(argv) if wrap else argv, cwd=self.work, env=self.env(), text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             **({} if wrap else self.identity(uid)))
+        timer = threading.Timer(60, p.kill)
+        timer.start()
+        try:
+            self.assertEqual(p.stdout.readline(), "ready\n")
+            change()
+            out = p.communicate("go\n")[0]
+        finally:
+            timer.cancel()
+        return dict(zip(names, out.split("\n")))
+
+    LINKED = {"home/.codex/auth.json": "outside/dot/auth.json", "home/.netrc": "outside/dot2/netrc",
+              "home/.docker/config.json": "outside/dot1/docker.json", "home/.kaggle": "outside/dot3/kaggle",
+              "home/.config/gh": "outside/gone/gh", "home/conf/s": "outside/t/s", "home/conf/s2": "outside/t2/s",
+              "home/conf/way": "outside/t3", "home/plain": "outside/t4/plain"}
+
+    def link_all(self, uid):
+        for name in ("dot", "dot1", "dot2", "dot3", "gone", "t", "t2", "t3", "t4"):
+            shutil.rmtree(self.outside + "/" + name, True)
+            if name != "gone":
+                os.makedirs(self.outside + "/" + name)
+        for name, target in self.LINKED.items():
+            path = self.place(name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path)
+            elif os.path.lexists(path):
+                os.unlink(path)
+            os.symlink(self.place(target), path)
+        self.write("outside/dot/auth.json", "old\n")
+        self.write("outside/t/s", "old\n")
+        self.hand_over(uid)
+
+    def fill_links(self):
+        """A login outside: new files in the place of links, and where links led to nothing."""
+        for name in ("home/.codex/auth.json", "home/conf/s"):
+            self.write(name + ".new", "secret\n")
+            os.rename(self.place(name) + ".new", self.place(name))
+        for name in ("outside/dot1/docker.json", "outside/dot2/netrc", "outside/dot3/kaggle/k", "outside/gone/gh/h",
+                     "outside/t2/s", "outside/t3/file", "outside/t4/plain"):
+            self.write(name, "secret\n")
+            os.chmod(self.place(name), 0o644)
+
+    def test_links_to_what_is_hidden(self):
+        """F-015: as dotfile managers make them; what comes in their place, or where they lead to nothing"""
+        names = [self.place(n) for n in ("home/.codex/auth.json", "home/.netrc", "home/.docker/config.json",
+                                         "home/.kaggle/k", "home/.config/gh/h", "home/conf/s", "home/conf/s2",
+                                         "home/conf/way/file", "outside/dot2/netrc", "outside/t2/s", "home/plain")]
+        deny = ["--deny-read", self.home + "/conf/s", "--deny-read", self.home + "/conf/s2",
+                "--deny-read", self.home + "/conf/way/file"]
+        for uid in users():
+            for options in ([], ["--fs", "strict", "--read", self.outside]):
+                self.fill(uid)
+                self.link_all(uid)
+                got = self.read_later(uid, names, self.fill_links, *deny, *options)
+                with self.subTest(uid=uid, options=options):
+                    self.assertEqual(got.pop(self.home + "/plain"), "secret")
+                    self.assertEqual(set(got.values()), {""}, got)
+
+    def test_a_second_mount_of_where_something_hidden_is_made(self):
+        """F-015: by neither name, though the rules know no names"""
+        if os.geteuid() != 0:
+            skipped.append("F-015: a second mount of where something is made: not root")
+            return
+        for uid in users():
+            self.fill(uid)
+            shutil.rmtree(self.home + "/.docker", True)
+            for d in (self.home + "/.docker", self.outside + "/again"):
+                os.makedirs(d, exist_ok=True)
+            self.hand_over(uid)
+            names = [self.home + "/.docker/config.json", self.outside + "/again/config.json",
+                     self.outside + "/again/other"]
+            self.write("home/.docker/other", "plain\n")
+
+            def change():
+                self.write("home/.docker/config.json", "secret\n")
+                os.chmod(self.home + "/.docker/config.json", 0o644)
+            got = self.read_later(uid, names, change, wrap=lambda argv, uid=uid: [
+                "unshare", "-m", "sh", "-c", 'mount --bind "$1" "$2" && u=$3 && shift 3 && exec setpriv '
+                '--reuid $u --regid $u --clear-groups -- "$@"', "sh", self.home + "/.docker",
+                self.outside + "/again", str(uid), *argv])
+            self.assertEqual([got[n] for n in names], ["", "", "plain"], uid)
 
 
 if __name__ == "__main__":
