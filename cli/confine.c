@@ -23,6 +23,7 @@
 #include "base/fdname.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/shellword.h"
 #include "base/xalloc.h"
 #include "cli/layers/layers.h"
 #include "cli/pathglob.h"
@@ -30,6 +31,7 @@
 #include "cli/selfpath.h"
 #include "cli/statedir.h"
 #include "launcher/files/grantpath.h"
+#include "launcher/files/homenames.h"
 #include "launcher/files/homes.h"
 #include "launcher/files/protect.h"
 #include "launcher/files/workdir.h"
@@ -373,6 +375,39 @@ static const char *without_slash(struct confine *c, const char *path)
 	return keep(c, xstrndup(path, n));
 }
 
+/* Whether something at @top or below it is granted by its name, and @path with it. */
+static bool is_named(const struct path_list *write, const char *path, const char *top)
+{
+	for (size_t i = 0; i < write->n; i++) {
+		CLEANUP_FREE char *real = realpath(write->v[i], NULL);
+
+		if (real && path_beneath(path, real) && path_beneath(real, top))
+			return true;
+	}
+	return false;
+}
+
+/* What is locked where it lies in something writable is no workspace, unless that is the user's wish. */
+static int check_obeyed(const struct launcher_plan *plan, struct error *err)
+{
+	CLEANUP_FREE char *top = NULL;
+	char word[SHELLWORD_MAX(PATH_MAX)];
+	struct homes homes;
+
+	if (plan->fs != FS_WORKSPACE)
+		return 0;
+	homes_find(&homes);
+	top = homenames_above(plan->cwd, homes.v, homes.n);
+	homes_clear(&homes);
+	if (!top || is_named(&plan->write, plan->cwd, top))
+		return 0;
+	return error_set(err, 0,
+			 "cannot use %s as the workspace: programs that you start outside run or "
+			 "obey what is in %s; if the command is to write there all the same, name "
+			 "it: --write %s",
+			 plan->cwd, top, shellword(word, sizeof(word), plan->cwd));
+}
+
 /* Whether there is nothing, of a name that would be locked. */
 static bool is_missing(const char *path)
 {
@@ -438,6 +473,8 @@ int confine_plan(struct confine *c, const struct run_options *o, struct layers *
 	if (out->fs != FS_OFF && (open_grants(c, "--read", false, &out->read, err) < 0 ||
 				  open_grants(c, "--write", true, &out->write, err) < 0 ||
 				  open_grants(c, "--exec", false, &out->exec, err) < 0))
+		return -1;
+	if (check_obeyed(out, err) < 0)
 		return -1;
 	warn_of_hidden(&out->read, &out->deny_read);
 	return add_private(c, o, files, nfiles, out, err);

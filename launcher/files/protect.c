@@ -11,7 +11,8 @@
  * Left out on purpose: without a .git there is nothing to protect in it, so that `git init` works,
  * and a root that is empty to begin with gets no placeholders at all, so that `git clone URL .`
  * does: what comes there is the command's own work (docs/threat-model.md). Shell start-up files
- * are obeyed in the home directory only, and protected there only, should it be writable.
+ * are obeyed below the home directory only, and protected there only (homenames.h), should they lie in
+ * something writable, or lead there.
  *
  * Files of ours, from which the policy is read, are another matter: what leads to them is locked, and
  * what is missing is held in any case (heldpath.c); or the run is refused.
@@ -43,6 +44,7 @@
 #include "launcher/files/gitobeys.h"
 #include "launcher/files/grantpath.h"
 #include "launcher/files/heldpath.h"
+#include "launcher/files/homenames.h"
 #include "launcher/files/homes.h"
 #include "launcher/files/mountinfo.h"
 #include "launcher/files/mountplan.h"
@@ -96,67 +98,6 @@ static const struct name {
 /* Where names belong only if the directory is there. */
 static const char *const dot_dirs[] = { ".git",	    ".git/sl", ".hg",	       ".jj",
 					".jj/repo", ".sl",     "_darcs/prefs", ".pijul" };
-
-/*
- * What shells, sessions and tools run or obey in the home directory only. @content: as above, for
- * those that the command's own programs read as files: a directory in their place is an error there.
- */
-static const struct home_name {
-	const char *name;
-	const char *content;
-} home_names[] = {
-	/* shells */
-	{ ".bash_aliases", "" },
-	{ ".bash_login", "" },
-	{ ".bash_logout", "" },
-	{ ".bash_profile", "" },
-	{ ".bashrc", "" },
-	{ ".config/fish", NULL },
-	{ ".cshrc", "" },
-	{ ".inputrc", "" },
-	{ ".kshrc", "" },
-	{ ".login", "" },
-	{ ".logout", "" },
-	{ ".profile", "" },
-	{ ".tcshrc", "" },
-	{ ".zlogin", "" },
-	{ ".zlogout", "" },
-	{ ".zprofile", "" },
-	{ ".zshenv", "" },
-	{ ".zshrc", "" },
-	/* programs that are found by their name */
-	{ ".local/bin", NULL },
-	{ "bin", NULL },
-	/* sessions and services */
-	{ ".config/autostart", NULL },
-	{ ".config/environment.d", NULL },
-	{ ".config/plasma-workspace", NULL },
-	{ ".config/systemd", NULL },
-	{ ".local/share/applications", NULL },
-	{ ".local/share/dbus-1", NULL },
-	{ ".local/share/systemd", NULL },
-	{ ".pam_environment", "" },
-	{ ".xinitrc", "" },
-	{ ".xprofile", "" },
-	{ ".xsession", "" },
-	{ ".xsessionrc", "" },
-	/* tools that run what their settings say */
-	{ ".config/direnv", NULL },
-	{ ".config/git", NULL },
-	{ ".config/nvim", NULL },
-	{ ".direnvrc", "" },
-	{ ".emacs", "" },
-	{ ".emacs.d", NULL },
-	{ ".gdbinit", "" },
-	{ ".gitconfig", "" },
-	{ ".hgrc", "" },
-	{ ".lldbinit", "" },
-	{ ".screenrc", "" },
-	{ ".ssh", NULL },
-	{ ".tmux.conf", "" },
-	{ ".vim", NULL },
-	{ ".vimrc", "" },
-};
 
 /* In the git directory of a linked worktree; hooks and configuration are the main one's. */
 static const char *const linked_names[] = { "commondir", "config", "gitdir", "hooks" };
@@ -540,28 +481,87 @@ static int protect_root(struct protect *p, const char *root, const struct homes 
 	return rc;
 }
 
-/* What is obeyed in the home directory, should it lie in a root. */
+/**
+ * struct obeyed - the directory of names that people's tools obey, as of homenames_use
+ * @dir: as it was named, or NULL
+ * @at: O_PATH, -1 where it cannot be opened
+ * @canonical: NULL where it cannot
+ * @home: the home directory, or NULL
+ * @held: @dir is that, and lies in a writable root: for placeholders; else -1
+ */
+struct obeyed {
+	struct protect *p;
+	char *dir;
+	int at;
+	char *canonical;
+	const char *home;
+	int held;
+	struct error *err;
+};
+
+static void obeyed_clear(struct obeyed *o)
+{
+	cleanup_close(&o->at);
+	free(o->dir);
+	free(o->canonical);
+	o->dir = o->canonical = NULL;
+	o->held = -1;
+}
+
+static int obeyed_enter(struct obeyed *o, const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (o->dir && strcmp(o->dir, dir) == 0)
+		return 0;
+	obeyed_clear(o);
+	o->dir = xstrdup(dir);
+	o->at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	o->canonical = o->at < 0 ? NULL : fd_path(o->at);
+	if (!o->home || strcmp(dir, o->home) != 0 || !o->canonical ||
+	    !protect_root_of(o->p, o->canonical))
+		return 0;
+	o->held = placeholders_open_dir(&o->p->held, o->canonical, path);
+	if (o->held < 0)
+		return error_set(o->err, errno, "cannot lock %s to protect %s in it", dir, name);
+	return 0;
+}
+
+/* Most of them lie in no root, and lead into none; that is found out by one call for each. */
+static bool may_be_writable(const struct obeyed *o, const char *name)
+{
+	char target[1];
+
+	return !o->canonical || protect_root_of(o->p, o->canonical) ||
+	       readlinkat(o->at, name, target, sizeof(target)) > 0;
+}
+
+/*
+ * Each is tried by itself: the home directory need not be writable for one of them to be so (--write
+ * ~/.config, or a link into the working directory, as those have who keep such files in a repository).
+ */
+static int protect_obeyed_name(void *arg, const char *dir, const char *name, const char *content)
+{
+	struct obeyed *o = arg;
+	CLEANUP_FREE char *path = xasprintf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name);
+	const struct heldpath what = { .path = path, .content = content, .directory = !content };
+
+	if (obeyed_enter(o, dir, name) < 0)
+		return -1;
+	if (o->held >= 0)
+		return protect_name(o->p, o->held, o->canonical, name, content, o->err);
+	return may_be_writable(o, name) ? heldpath_hold(o->p, &what, o->err) : 0;
+}
+
+/* What is obeyed below a home directory, or, for NULL, where variables have moved it. */
 static int protect_home(struct protect *p, const char *home, struct error *err)
 {
-	char canonical[PATH_MAX], path[PATH_MAX];
-	int dir;
+	struct obeyed o = { .p = p, .home = home, .at = -1, .held = -1, .err = err };
+	int rc = home ? homenames_each(home, protect_obeyed_name, &o)
+		      : homenames_moved(protect_obeyed_name, &o);
 
-	if (!realpath(home, canonical) || !protect_root_of(p, canonical))
-		return 0;
-	dir = placeholders_open_dir(&p->held, canonical, path);
-	if (dir < 0)
-		return error_set(err, errno, "cannot lock %s to protect what is in it", home);
-	for (size_t i = 0; i < ARRAY_SIZE(home_names); i++) {
-		const struct home_name *h = &home_names[i];
-		CLEANUP_FREE char *below = xasprintf("%s/%s", path, h->name);
-		int rc = strchr(h->name, '/')
-				 ? protect_own(p, below, true, err)
-				 : protect_name(p, dir, path, h->name, h->content, err);
-
-		if (rc)
-			return -1;
-	}
-	return 0;
+	obeyed_clear(&o);
+	return rc;
 }
 
 /* Our settings, answers and trust, by one home directory. */
@@ -689,9 +689,11 @@ static int prepare(struct protect *p, const struct launcher_plan *plan, const st
 	for (size_t i = 0; plan->fs != FS_OFF && i < plan->write.n; i++)
 		if (protect_root(p, plan->write.v[i], homes, err))
 			return -1;
-	for (size_t i = 0; plan->fs != FS_OFF && i < homes->n; i++)
+	for (size_t i = 0; plan->fs != FS_OFF && p->nroots > 0 && i < homes->n; i++)
 		if (protect_home(p, homes->v[i], err))
 			return -1;
+	if (plan->fs != FS_OFF && p->nroots > 0 && protect_home(p, NULL, err))
+		return -1;
 	protect_program(p);
 	p->first_denied = p->npaths;
 	for (size_t i = 0; i < plan->deny_write.n; i++)
