@@ -12,51 +12,91 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
 #include "base/shellword.h"
 #include "base/xalloc.h"
+#include "cli/hired.h"
+#include "cli/hiredenv.h"
+#include "cli/layers/layers.h"
+#include "cli/untouched.h"
 #include "netns/ifaddrs.h"
 
 #define ANSWER_MAX (256 * 1024) /* bytes of a tool's answer */
 #define TOOL_MS	   20000	/* npm takes a second or two */
 
-/* What is asked. @fallback: only when what was asked before has named nothing. */
+/* ---- which lines of an answer count */
+
+static bool starts_entry(const char *line, const char *key)
+{
+	size_t n = strlen(key);
+
+	return strncmp(line, key, n) == 0 && line[n + strspn(line + n, " \t")] == '=';
+}
+
+/* "@scope:registry = ..." */
+static bool is_scope(const char *line)
+{
+	const char *colon = strchr(line, ':');
+
+	return line[0] == '@' && colon && starts_entry(colon + 1, "registry");
+}
+
+static bool is_index(const char *line)
+{
+	return strstr(line, "index-url=") || strstr(line, "find-links=");
+}
+
+static bool is_source(const char *line)
+{
+	line += strspn(line, " \t");
+	return starts_entry(line, "registry") || starts_entry(line, "index") ||
+	       starts_entry(line, "replace-with");
+}
+
+/*
+ * What is asked. @words: the program and what it is told, where the tool has one to be asked; cargo has none,
+ * and its file is read. @counts: NULL if every line does. @repository: it is asked about the working
+ * directory. @fallback: only when what was asked before has named nothing.
+ */
 static const struct question {
 	const char *tool;
 	const char *argv[6];
 	enum allowfrom_words words;
+	bool (*counts)(const char *line);
+	bool repository;
 	bool fallback;
 } questions[] = {
-	{ "npm", { "npm", "config", "get", "registry" }, ALLOWFROM_URLS, false },
-	{ "npm",
-	  { "sh", "-c", "npm config list | grep -E '^@[^:]*:registry *='" },
-	  ALLOWFROM_URLS,
-	  false },
-	{ "apt", { "apt-get", "indextargets", "--format", "$(SITE)" }, ALLOWFROM_URLS, false },
-	{ "pip",
-	  { "sh", "-c", "pip config list | grep -E '(index-url|find-links)='" },
-	  ALLOWFROM_URLS,
-	  false },
-	{ "pip",
-	  { "python3", "-c",
-	    "from pip._internal.models.index import PyPI as p; "
-	    "print(p.url, 'https://' + p.file_storage_domain)" },
-	  ALLOWFROM_URLS,
-	  true },
-	{ "cargo",
-	  { "sh", "-c",
-	    "cd \"${CARGO_HOME:-$HOME/.cargo}\" && cat config.toml config 2>/dev/null | "
-	    "grep -E '^ *(registry|index|replace-with) *='" },
-	  ALLOWFROM_URLS,
-	  false },
-	{ "go", { "go", "env", "GOPROXY", "GOSUMDB" }, ALLOWFROM_HOSTS, false },
-	{ "git",
-	  { "git", "config", "--get-regexp", "^remote\\..*\\.(push)?url$" },
-	  ALLOWFROM_REMOTES,
-	  false },
+	{ .tool = "npm", .argv = { "npm", "config", "get", "registry" }, .words = ALLOWFROM_URLS },
+	{ .tool = "npm",
+	  .argv = { "npm", "config", "list" },
+	  .words = ALLOWFROM_URLS,
+	  .counts = is_scope },
+	{ .tool = "apt",
+	  .argv = { "apt-get", "indextargets", "--format", "$(SITE)" },
+	  .words = ALLOWFROM_URLS },
+	{ .tool = "pip",
+	  .argv = { "pip", "config", "list" },
+	  .words = ALLOWFROM_URLS,
+	  .counts = is_index },
+	{ .tool = "pip",
+	  .argv = { "python3", "-c",
+		    "from pip._internal.models.index import PyPI as p; "
+		    "print(p.url, 'https://' + p.file_storage_domain)" },
+	  .words = ALLOWFROM_URLS,
+	  .fallback = true },
+	{ .tool = "cargo", .words = ALLOWFROM_URLS, .counts = is_source },
+	{ .tool = "go", .argv = { "go", "env", "GOPROXY", "GOSUMDB" }, .words = ALLOWFROM_HOSTS },
+	{ .tool = "git",
+	  .argv = { "git", "config", "--get-regexp", "^remote\\..*\\.(push)?url$" },
+	  .words = ALLOWFROM_REMOTES,
+	  .repository = true },
 };
 
 struct allowfrom {
 	struct run_options *options;
+	struct untouched *untouched;
+	const char *cwd;
 	struct addr_set own; /* this machine's addresses */
 	const char *tool;
 	size_t found; /* of @tool */
@@ -173,18 +213,15 @@ static void add(void *arg, const struct target *t)
 	(void)fprintf(stderr, "sbx-net: --allow-from %s: %s\n", a->tool, text);
 }
 
-__attribute__((noreturn)) static void child(const char *const *argv, const char *cwd, int out)
+__attribute__((noreturn)) static void child(const struct hired *program, const char *const *words,
+					    int out)
 {
-	char *copy[7] = { NULL };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	for (size_t i = 0; argv[i]; i++)
-		copy[i] = xstrdup(argv[i]);
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
-	    dup2(null, STDERR_FILENO) < 0 || setsid() < 0 || chdir(cwd) < 0)
+	    dup2(null, STDERR_FILENO) < 0 || setsid() < 0)
 		_exit(127);
-	(void)execvp(copy[0], copy);
-	_exit(127);
+	hired_exec(program, words);
 }
 
 /* Reads until the end, but not for ever. Return: whether the end was reached. */
@@ -208,17 +245,18 @@ static bool read_answer(int fd, char *text)
 	return false;
 }
 
-static int ask(const struct question *q, const char *cwd, char *text, struct error *err)
+static int run(const char *tool, const struct hired *program, const char *const *words, char *text,
+	       struct error *err)
 {
 	int fds[2], status = 0;
 	bool whole;
 	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
-		return error_set(err, errno, "cannot ask %s", q->tool);
+		return error_set(err, errno, "cannot ask %s", tool);
 	pid = fork();
 	if (pid == 0)
-		child(q->argv, cwd, fds[1]);
+		child(program, words, fds[1]);
 	(void)close(fds[1]);
 	whole = pid > 0 && read_answer(fds[0], text);
 	(void)close(fds[0]);
@@ -227,12 +265,86 @@ static int ask(const struct question *q, const char *cwd, char *text, struct err
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (!whole || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
-		return error_set(err, 0, "--allow-from %s: '%s' gave no answer", q->tool,
-				 q->argv[0]);
+		return error_set(err, 0, "--allow-from %s: '%s' gave no answer", tool,
+				 program->path);
 	return 0;
 }
 
-static int ask_tool(struct allowfrom *a, const char *cwd, struct error *err)
+/* The program in its own words; git in the working directory, of which it is asked. */
+static int ask(const struct allowfrom *a, const struct question *q, char *text, struct error *err)
+{
+	const char *words[ARRAY_SIZE(q->argv) + 3] = { NULL };
+	struct hired program = { .path = NULL };
+	size_t n = 0;
+	int rc;
+
+	if (hired_tool(a->untouched, q->argv[0], &program, err) < 0)
+		return error_wrap(err, "--allow-from %s", q->tool);
+	if (q->repository) {
+		words[n++] = "-C";
+		words[n++] = a->cwd;
+	}
+	for (size_t i = 1; i < ARRAY_SIZE(q->argv) && q->argv[i]; i++)
+		words[n++] = q->argv[i];
+	rc = run(q->tool, &program, words, text, err);
+	hired_clear(&program);
+	return rc;
+}
+
+static void scan(struct allowfrom *a, const struct question *q, const char *text)
+{
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+		CLEANUP_FREE char *line = xstrndup(text, n);
+
+		if (!q->counts || q->counts(line))
+			allowfrom_scan(line, q->words, add, a);
+		text += n + (text[n] == '\n');
+	}
+}
+
+static const char *value(char *const *env, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; *env; env++)
+		if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+			return *env + n + 1;
+	return NULL;
+}
+
+/* No program prints what cargo is configured for. */
+static void read_cargo(struct allowfrom *a, const struct question *q)
+{
+	static const char *const names[] = { "config.toml", "config" };
+	char **env = hiredenv_new(a->untouched, true);
+	const char *dir = value(env, "CARGO_HOME"), *home = value(env, "HOME");
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		CLEANUP_FREE char *path =
+			dir ? xasprintf("%s/%s", dir, names[i])
+			    : xasprintf("%s/.cargo/%s", home ? home : "", names[i]);
+		CLEANUP_CLOSE int fd = fd_open_regular(AT_FDCWD, path, 0, NULL);
+		CLEANUP_FREE char *text = NULL;
+		struct error why;
+		size_t n;
+
+		if (fd < 0)
+			continue;
+		if (untouched_look(a->untouched, path, &why) == UNTOUCHED)
+			text = fd_read_file(fd, ANSWER_MAX, &n);
+		else
+			(void)fprintf(stderr, "sbx-net: --allow-from cargo: not read: %s: %s\n",
+				      path, why.msg);
+		if (text)
+			scan(a, q, text);
+	}
+	for (size_t i = 0; env[i]; i++)
+		free(env[i]);
+	free(env);
+}
+
+static int ask_tool(struct allowfrom *a, struct error *err)
 {
 	a->found = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(questions); i++) {
@@ -241,14 +353,48 @@ static int ask_tool(struct allowfrom *a, const char *cwd, struct error *err)
 
 		if (strcmp(q->tool, a->tool) != 0 || (q->fallback && a->found > 0))
 			continue;
+		if (!q->argv[0]) {
+			read_cargo(a, q);
+			continue;
+		}
 		text = xcalloc(1, ANSWER_MAX + 1);
-		if (ask(q, strcmp(q->tool, "git") == 0 ? cwd : "/", text, err) < 0)
+		if (ask(a, q, text, err) < 0)
 			return -1;
-		allowfrom_scan(text, q->words, add, a);
+		scan(a, q, text);
 	}
 	if (a->found == 0)
 		(void)fprintf(stderr, "sbx-net: --allow-from %s: its configuration names no host\n",
 			      a->tool);
+	return 0;
+}
+
+/* The settings are read once more for the policy, which gives the warnings. */
+static struct untouched *find_untouched(const struct run_options *o, const char *cwd,
+					struct error *err)
+{
+	enum log_level was = log_set_level(LOG_LEVEL_ERROR);
+	struct layers *layers = layers_load(o, cwd, NULL, err);
+	struct untouched *u = layers ? untouched_new(o, layers, cwd, err) : NULL;
+
+	layers_free(layers);
+	(void)log_set_level(was);
+	return u;
+}
+
+static int ask_all(struct allowfrom *a, const struct run_options *o, struct error *err)
+{
+	if (o->allow_from.n == 0)
+		return 0;
+	if (ifaddrs_list(&a->own, err) < 0)
+		return -1;
+	a->untouched = find_untouched(o, a->cwd, err);
+	if (!a->untouched)
+		return -1;
+	for (size_t i = 0; i < o->allow_from.n; i++) {
+		a->tool = o->allow_from.v[i];
+		if (ask_tool(a, err) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -257,16 +403,10 @@ struct allowfrom *allowfrom_new(struct run_options *o, const char *cwd, struct e
 	struct allowfrom *a = xcalloc(1, sizeof(*a));
 
 	a->options = o;
-	if (o->allow_from.n > 0 && ifaddrs_list(&a->own, err) < 0) {
+	a->cwd = cwd;
+	if (ask_all(a, o, err) < 0) {
 		allowfrom_free(a);
 		return NULL;
-	}
-	for (size_t i = 0; i < o->allow_from.n; i++) {
-		a->tool = o->allow_from.v[i];
-		if (ask_tool(a, cwd, err) < 0) {
-			allowfrom_free(a);
-			return NULL;
-		}
 	}
 	return a;
 }
@@ -278,6 +418,7 @@ void allowfrom_free(struct allowfrom *a)
 	for (size_t i = 0; i < a->n; i++)
 		free(a->v[i]);
 	free(a->v);
+	untouched_free(a->untouched);
 	ifaddrs_clear(&a->own);
 	free(a);
 }

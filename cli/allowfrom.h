@@ -2,8 +2,9 @@
  * allowfrom.h - --allow-from TOOL: the registries that a tool is configured for
  *
  * The tool is asked itself, outside the sandbox and before anything else happens, so that no host
- * stands in our tree. It runs in the root directory: a project's own file must not widen the policy.
- * Only git's remotes are the project's by their nature.
+ * stands in our tree. It is found where no command may have written (hired.h) and runs in the root
+ * directory: a project's own file must not widen the policy. Only git's remotes are the project's by
+ * their nature.
  *
  * --allow opens an address of this machine, or of its network, where one is named: what the user has
  * typed means that. What a tool prints may be what a repository says, and means no such thing.
@@ -48,7 +49,7 @@ struct allowfrom;
 
 /**
  * allowfrom_new() - ask each tool of --allow-from, add --allow options to @o, and say on stderr which
- * @cwd: of the run
+ * @cwd: of the run; must outlive what is returned
  *
  * Return: what the new options point to, to be freed after them by allowfrom_free(); NULL with @err
  * if a tool could not be asked.

@@ -3,7 +3,8 @@
  *
  * Three things are kept from the command whatever is granted. Hidden: our state (answers, trust)
  * and our sockets. Read-only: the audit log, and the files that the policy is read from again while
- * the run lasts, for a command that could write them would write its own permissions. All are
+ * the run lasts, for a command that could write them would write its own permissions, and the program
+ * that is asked about them, should it lie where the command may write (hired.h). All are
  * private paths of the launcher's, which tells directories from files, follows symbolic links, and
  * holds the names of those that are missing (protect.h). A project's settings file that is missing
  * is none of them: whoever makes it can only tighten, unless --trust-project is on.
@@ -53,8 +54,7 @@ static const char **new_list(struct confine *c, size_t n)
 	return v;
 }
 
-/* A path of the command line, absolute; NULL with @err if the current directory is gone. */
-static char *absolute(const char *path, struct error *err)
+char *confine_absolute(const char *path, struct error *err)
 {
 	const char *home = statedir_home();
 	CLEANUP_FREE char *here = NULL;
@@ -117,7 +117,7 @@ static int add_paths(struct confine *c, const struct option_strings *s, struct l
 	int rc = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
-		char *path = absolute(s->v[i], err);
+		char *path = confine_absolute(s->v[i], err);
 
 		if (!path) {
 			free(p.v);
@@ -154,7 +154,7 @@ static int add_audit(struct confine *c, const char *where, struct path_list *lis
 	fd = audit_open_file(where, err);
 	if (fd < 0)
 		return -1;
-	path = absolute(where, err);
+	path = confine_absolute(where, err);
 	if (!path)
 		return -1;
 	v[list->n++] = keep(c, path);
@@ -188,7 +188,7 @@ static int add_private(struct confine *c, const struct run_options *o, const cha
 
 		if (!is_wanted(o, plan, files[i]))
 			continue;
-		path = absolute(files[i], err);
+		path = confine_absolute(files[i], err);
 		if (!path)
 			return -1;
 		v[out->n++] = keep(c, path);
@@ -269,7 +269,7 @@ static int open_typed(const char *chdir, bool judged, struct error *err)
 	int fd;
 
 	if (chdir && judged) {
-		path = absolute(chdir, err);
+		path = confine_absolute(chdir, err);
 		g.path = path;
 		return path ? grantpath_open(&g, err) : -1;
 	}

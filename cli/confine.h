@@ -43,6 +43,9 @@ int confine_plan(struct confine *c, const struct run_options *o, struct layers *
 		 const char *const *files, size_t nfiles, struct launcher_plan *out,
 		 struct error *err);
 
+/** confine_absolute() - a path of the command line; NULL with @err if the current directory is gone. */
+char *confine_absolute(const char *path, struct error *err);
+
 /** confine_mode() - --fs, unless a settings file switches the confinement of files off. */
 enum fs_mode confine_mode(const struct run_options *o, const struct layers *layers);
 

@@ -43,6 +43,7 @@
 #include "cli/supervisor.h"
 #include "cli/report/tally.h"
 #include "cli/terminal.h"
+#include "cli/untouched.h"
 #include "launcher/childenv.h"
 #include "launcher/files/homes.h"
 #include "launcher/inpipe.h"
@@ -72,6 +73,7 @@ struct run {
 	size_t nlisteners;
 	struct outside outside;
 	struct allowfrom *allowfrom;
+	struct untouched *untouched;
 	struct tally *tally;
 	struct whose *whose;
 	struct learn *learn;
@@ -117,6 +119,7 @@ static void run_clear(struct run *r)
 		cleanup_close(&r->listeners[i].fd);
 	gate_free(r->gate);
 	asking_free(r->asking);
+	untouched_free(r->untouched);
 	outside_close(&r->outside);
 	whose_free(r->whose);
 	tally_free(r->tally);
@@ -443,7 +446,10 @@ static int prepare(struct run *r, struct error *err)
 	if (!r->gate || build_env(r, err) < 0)
 		return -1;
 	distrust(r);
-	r->asking = asking_new(&r->options, r->cwd, err);
+	r->untouched = untouched_new(&r->options, gate_layers(r->gate), r->cwd, err);
+	if (!r->untouched)
+		return -1;
+	r->asking = asking_new(&r->options, r->cwd, r->untouched, err);
 	if (!r->asking)
 		return -1;
 	gate_set_asking(r->gate, r->asking);

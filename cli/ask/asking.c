@@ -35,16 +35,17 @@
 #include "cli/ask/memory.h"
 #include "cli/ask/outcome.h"
 #include "cli/ask/prompt_tty.h"
+#include "cli/hired.h"
 #include "cli/statedir.h"
 #include "cli/suffixfile.h"
-#include "launcher/program.h"
+#include "cli/untouched.h"
 #include "launcher/pty.h"
 #include "policy/suffix.h"
 
 #define ANNOUNCE_MS 300 /* a question is not held back longer for want of a program's name */
 #define ASKERS_MAX  2
 #define NAMES_MAX   64 /* different names of those who answered; further ones share one */
-#define PATHS_MAX   2
+#define PATHS_MAX   3
 
 /* What an asker sees, and whether it has been told. */
 struct item {
@@ -65,7 +66,8 @@ struct asking {
 	char *paths[PATHS_MAX];
 	size_t npaths;
 	char *file;
-	const char *sockets; /* one of @paths */
+	const char *sockets;  /* one of @paths */
+	struct hired program; /* of --ask exec: */
 	struct prompt *prompt;
 	struct asker asker[ASKERS_MAX];
 	size_t naskers;
@@ -117,11 +119,25 @@ static enum asking_nobody why_nobody(void)
 	return command_may_draw() ? NOBODY_REDIRECTED : NOBODY_SAID;
 }
 
-/* Whether whom the options name exists. */
-static int choose(struct asking *a, struct error *err)
+/* Once: what is run for each question is this file. */
+static int find_program(struct asking *a, const struct untouched *u, struct error *err)
 {
 	const struct run_options *o = a->options;
-	CLEANUP_FREE char *program = NULL;
+
+	if (hired_named(u, o->ask_program, &a->program, err) < 0)
+		return error_wrap(err, "--ask exec");
+	if (a->program.exposed && !untouched_is_open(u) && !o->quiet)
+		log_warn("--ask exec: %s lies where the command may write: while this run lasts it "
+			 "is locked, but not what it loads from beside it, and a command of an "
+			 "earlier run may have changed both; keep it elsewhere",
+			 a->program.path);
+	return 0;
+}
+
+/* Whether whom the options name exists. */
+static int choose(struct asking *a, const struct untouched *u, struct error *err)
+{
+	const struct run_options *o = a->options;
 
 	a->who = o->ask;
 	if (o->ask == ASK_AUTO) {
@@ -133,8 +149,8 @@ static int choose(struct asking *a, struct error *err)
 	for (size_t i = 0; i < o->rules.n; i++)
 		if (o->rules.v[i].id == OPT_ONLY)
 			a->who = ASK_NEVER;
-	if (a->who == ASK_EXEC && program_find(o->ask_program, environ, &program, err))
-		return error_wrap(err, "--ask exec");
+	if (a->who == ASK_EXEC && find_program(a, u, err) < 0)
+		return -1;
 	if (a->who == ASK_TTY && !prompt_tty_possible())
 		return error_set(err, 0,
 				 "no terminal to ask at: run in the foreground of one, or say "
@@ -175,9 +191,12 @@ static void prepare_paths(struct asking *a, bool draws)
 	add_path(a, control_path(&err));
 	if (sockets >= 0)
 		a->sockets = a->paths[a->npaths - 1];
+	if (a->program.exposed)
+		add_path(a, xstrdup(a->program.path));
 }
 
-struct asking *asking_new(const struct run_options *o, const char *cwd, struct error *err)
+struct asking *asking_new(const struct run_options *o, const char *cwd, const struct untouched *u,
+			  struct error *err)
 {
 	struct asking *a = xcalloc(1, sizeof(*a));
 	char command[QUESTION_TEXT_MAX];
@@ -189,7 +208,7 @@ struct asking *asking_new(const struct run_options *o, const char *cwd, struct e
 	a->command = xstrdup(options_command_text(o, command, sizeof(command)));
 	a->project = escaped(cwd);
 	a->grants = grants_new(memory_now);
-	if (choose(a, err) < 0 || memory_load(a->grants, cwd, err) < 0) {
+	if (choose(a, u, err) < 0 || memory_load(a->grants, cwd, err) < 0) {
 		asking_free(a);
 		return NULL;
 	}
@@ -226,6 +245,7 @@ void asking_free(struct asking *a)
 	}
 	prompt_free(a->prompt);
 	helper_free(a->helper);
+	hired_clear(&a->program);
 	suffixes_free(a->suffixes);
 	grants_free(a->grants);
 	for (size_t i = 0; i < a->npaths; i++)
@@ -502,7 +522,7 @@ static int open_askers(struct asking *a, struct error *err)
 int asking_open(struct asking *a, const struct asking_host *host, struct error *err)
 {
 	const struct helper_config helper = {
-		.program = a->options->ask_program,
+		.program = a->program.path ? &a->program : NULL,
 		.init = host->init,
 		.who = who_cb,
 		.exited = exited,

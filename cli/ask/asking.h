@@ -24,6 +24,7 @@ struct audit;
 struct event_base;
 struct gate;
 struct layers;
+struct untouched;
 
 /**
  * struct asking_host - what asking needs of the run
@@ -46,10 +47,12 @@ struct asking_host {
  * asking_new() - read what is remembered, and find out who can be asked
  * @o: the options; must outlive it
  * @cwd: where the command starts: the project; copied
+ * @u: where commands may write
  *
  * Return: to be freed by asking_free(); NULL with @err (nobody can be asked as --ask wants it).
  */
-struct asking *asking_new(const struct run_options *o, const char *cwd, struct error *err);
+struct asking *asking_new(const struct run_options *o, const char *cwd, const struct untouched *u,
+			  struct error *err);
 
 /** asking_free() - withdraws every question; NULL is allowed. */
 void asking_free(struct asking *a);
@@ -68,7 +71,10 @@ enum asking_nobody asking_nobody(const struct asking *a);
 /** asking_apply() - let a policy that was just read hear remembered answers, and ask. */
 void asking_apply(struct asking *a, struct policy *p, const struct layers *l);
 
-/** asking_paths() - files and directories of ours that the command must not reach; @n of them. */
+/**
+ * asking_paths() - files and directories of ours that the command must not reach, and the program that asks
+ * where it could; @n of them
+ */
 const char *const *asking_paths(const struct asking *a, size_t *n);
 
 /** asking_sockets() - the directory of the control socket, or NULL if there is none. */

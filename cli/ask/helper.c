@@ -26,6 +26,7 @@
 #include "base/fd.h"
 #include "base/forked.h"
 #include "base/xalloc.h"
+#include "cli/hired.h"
 
 #define PROGRAMS_MAX 64 /* at once; as many as questions can be open */
 
@@ -89,8 +90,7 @@ static void run_program(const struct worker *w, int fd, const char *text)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* should the helper be killed */
 	if (dup2(fd, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0)
 		_exit(126);
-	(void)execlp(w->cfg->program, w->cfg->program, text, (char *)NULL);
-	_exit(127);
+	hired_exec(w->cfg->program, (const char *const[]){ text, NULL });
 }
 
 static void start_program(struct worker *w, const struct request *r, int fd)

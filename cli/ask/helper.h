@@ -16,12 +16,13 @@
 
 struct event_base;
 struct helper;
+struct hired;
 
 #define HELPER_TEXT_MAX 384
 
 /**
  * struct helper_config - what it may do and whom it tells
- * @program: of --ask exec:PROGRAM, or NULL
+ * @program: of --ask exec:PROGRAM, or NULL; must outlive the helper
  * @init: pid 1 of the only sandbox that it looks into, as seen from here; 0: helper_who_wait() says
  *        which, for a process with many
  * @who: an answer to helper_who(); @w->pid is 0 if nobody was found
@@ -29,7 +30,7 @@ struct helper;
  * @lost: the helper is gone: nothing more will come
  */
 struct helper_config {
-	const char *program;
+	const struct hired *program;
 	pid_t init;
 	void (*who)(void *arg, uint64_t id, const struct who *w);
 	void (*exited)(void *arg, uint64_t id, int status);

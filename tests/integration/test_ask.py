@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -1272,6 +1273,244 @@ class ByProgram(AskCase):
         self.assertEqual(decision[0]["verdict"], "allow")
         self.assertEqual(decision[0]["by"], answer[0]["by"])
         os.unlink(audit)
+
+
+class HiredProgram(AskCase):
+    """What runs outside is what the user named, whatever the command writes, this one's or an earlier one's."""
+
+    def setUp(self):
+        super().setUp()
+        self.escaped = os.path.join(self.w.home, "ESCAPED")
+        self.bin = os.path.join(self.w.home, "bin-" + self.id().rsplit(".", 1)[1])
+        os.mkdir(self.bin)
+        self.addCleanup(shutil.rmtree, self.bin)
+        self.ws = os.path.join(self.w.ws, "hired")
+        os.mkdir(self.ws)
+        os.chown(self.ws, self.w.uid, self.w.uid)
+        self.addCleanup(shutil.rmtree, self.ws)
+        self.addCleanup(self.forget_escape)
+
+    def forget_escape(self):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.escaped)
+
+    def made(self, path, text):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="ascii") as f:
+            f.write(text)
+        os.chmod(path, 0o755)
+        for at in (os.path.dirname(path), path):
+            os.chown(at, self.w.uid, self.w.uid)
+        return path
+
+    def evil(self, *paths, text=None):
+        """A command that puts a program of its own at each path, by each means, and then causes a question."""
+        text = text or "#!/bin/sh\ngrep Seccomp: /proc/self/status >>%s\nexit 0\n" % self.escaped
+        body = "".join("""
+p=%s d=$(dirname %s)
+new() { mkdir -p "$d"; printf '%%s' "$text" >$p.new; chmod 755 $p.new; }
+new; cat $p.new >$p; chmod 755 $p
+new; mv -f $p.new $p
+new; rm -f $p; ln -f $p.new $p
+[ $d = . ] || mv "$d" "$d".old
+new; mv -f $p.new $p
+""" % (path, path) for path in paths)
+        return ["sh", "-c", "exec 2>/dev/null\ntext=$1\n%s\ncurl -sS -f -m 10 %s" % (body, URL), "sh", text]
+
+    def ask(self, program, command, path=None, options=(), **env):
+        env = dict(self.w.env(), **env)
+        if path:
+            env["PATH"] = path.replace("@", self.ws) + ":" + env["PATH"]
+        done = self.w.sbx_run(["--ask", "exec:" + program, *options], command, env=env, cwd=self.ws)
+        self.assertFalse(os.path.exists(self.escaped), done.stderr)
+        return done
+
+    def test_a_program_in_the_workspace_is_locked(self):
+        for name, first in (("ask.sh", "#!/bin/sh\n"), ("bin/ask.sh", "#!/usr/bin/env bash\n"), ("plain", "")):
+            for code, want in ((1, ""), (0, HELLO)):
+                ask = self.made(os.path.join(self.ws, name), first + "exit %d\n" % code)
+                with self.subTest(name, code=code):
+                    done = self.ask("./" + name, self.evil("./" + name, ask))
+                    self.assertEqual(done.stdout, want, done.stderr)
+                    self.assertIn("--ask exec: %s lies where the command may write" % ask, done.stderr)
+                    with open(ask, encoding="ascii") as f:
+                        self.assertEqual(f.read(), first + "exit %d\n" % code)
+
+    def test_a_link_to_a_program_in_the_workspace(self):
+        """It is locked like the program; what it leads to is judged, too."""
+        self.made(os.path.join(self.bin, "open/ask"), "#!/bin/sh\nexit 1\n")
+        os.symlink(os.path.join(self.bin, "open/ask"), os.path.join(self.ws, "ask"))
+        done = self.ask("./ask", self.evil("./ask"))
+        self.assertEqual(done.returncode, 22, done.stderr)
+        os.chmod(os.path.join(self.bin, "open"), 0o777)
+        done = self.ask("./ask", ["echo", "ran"])
+        self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+        self.assertIn("every user may write in ", done.stderr)
+
+    def test_a_program_in_what_is_granted_is_locked(self):
+        ask = self.made(os.path.join(self.bin, "ask.sh"), "#!/bin/sh\nexit 1\n")
+        for options in (["--write", self.bin], ["--fs", "off"]):
+            with self.subTest(options):
+                done = self.ask(ask, self.evil(ask), options=options)
+                self.assertEqual(done.returncode, 22, done.stderr)
+        self.assertEqual(self.ask(ask, self.evil(ask)).returncode, 22)
+
+    def test_a_python_program_in_the_workspace_loads_nothing_from_beside_it(self):
+        text = "import json, sys\nq = json.load(sys.stdin)\nsys.exit(q['target'] != 'good.example:80')\n"
+        false = "open(%r, 'w')\ndef load(f): return {'target': 'good.example:80'}\n" % self.escaped
+        for first in ("#!/usr/bin/env python3\n", "#!/usr/bin/python3 -u\n"):
+            self.made(os.path.join(self.ws, "ask.py"), first + text)
+            with self.subTest(first):
+                done = self.ask("./ask.py", self.evil("json.py", text=false), PYTHONPATH=self.ws)
+                self.assertEqual(done.stdout, HELLO, done.stderr)
+
+    def test_another_interpreter_in_the_workspace_ends_the_start(self):
+        for first, name in (("#!/usr/bin/env -S python3 -u\n", "python3"), ("#!/bin/cat\n", "cat"),
+                            ("#!%s/sh\n" % self.ws, self.ws + "/sh"), ("#!bin/sh\n", "bin/sh"),
+                            ("#!/usr/bin/env nothing-of-this-name\n", "nothing-of-this-name")):
+            ask = self.made(os.path.join(self.ws, "ask"), first)
+            self.made(os.path.join(self.ws, "sh"), "#!/bin/sh\n")
+            done = self.ask("./ask", ["echo", "ran"])
+            with self.subTest(first):
+                self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+                self.assertIn("--ask exec: %s is not run outside of the sandbox: " % ask, done.stderr)
+                self.assertIn(name, done.stderr)
+                self.assertIn("name one that is elsewhere", done.stderr)
+
+    def test_a_program_is_found_once_and_not_where_the_command_may_write(self):
+        """PATH as npm run, direnv and a virtual environment make it."""
+        ask = self.made(os.path.join(self.bin, "myask"), "#!/bin/sh\necho deny\n")
+        for path in ("@/node_modules/.bin", "node_modules/.bin", "", ".", "@/link"):
+            if path == "@/link":
+                os.symlink(self.made(os.path.join(self.ws, "else/x"), ""), os.path.join(self.ws, "x"))
+                os.symlink("else", os.path.join(self.ws, "link"))
+            with self.subTest(path):
+                done = self.ask("myask", self.evil(os.path.join(path.replace("@", self.ws) or ".", "myask")),
+                                path=path + ":" + self.bin)
+                self.assertIn("the answer was no", done.stderr)
+        self.assertEqual(self.ask("myask", self.evil(os.path.join(self.bin, "myask")), path=self.bin).returncode, 22)
+        with open(ask, encoding="ascii") as f:
+            self.assertEqual(f.read(), "#!/bin/sh\necho deny\n")
+
+    def test_what_an_earlier_command_left_is_not_found(self):
+        for path in ("node_modules/.bin", "@/node_modules/.bin"):
+            self.ask("/bin/false", self.evil("node_modules/.bin/myask"))
+            done = self.ask("myask", ["echo", "ran"], path=path)
+            with self.subTest(path):
+                self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+                self.assertIn("node_modules/.bin/myask is not run outside of the sandbox: ", done.stderr)
+        os.symlink(os.path.join(self.ws, "node_modules/.bin/myask"), os.path.join(self.bin, "myask"))
+        done = self.ask("myask", ["echo", "ran"], path=self.bin)
+        self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+        self.assertIn("where a command may write", done.stderr)
+
+    def test_the_interpreter_is_none_of_the_commands(self):
+        """"#!/usr/bin/env python3" with a virtual environment in front, or the environment's own."""
+        self.made(os.path.join(self.bin, "myask"), "#!/usr/bin/env python3\nimport json\nprint('allow run')\n")
+        venv = "@/.venv/bin:.venv/bin:" + self.bin
+        for named in ("myask", os.path.join(self.bin, "myask")):
+            with self.subTest(named):
+                done = self.ask(named, self.evil(".venv/bin/python3"), path=venv, VIRTUAL_ENV=self.ws + "/.venv",
+                                PYTHONPATH="%s/src:src:." % self.ws, PYTHONHOME=self.ws, LD_PRELOAD=self.ws + "/x.so",
+                                **{"BASH_FUNC_exec%%": "() { touch " + self.escaped + "; }"})
+                self.assertEqual(done.stdout, HELLO, done.stderr)
+                done = self.ask(named, self.evil("src/json.py", "json.py", text="open(%r, 'w')\n" % self.escaped),
+                                path=venv, PYTHONPATH="%s/src:src:." % self.ws)
+                self.assertEqual(done.stdout, HELLO, done.stderr)
+        self.made(os.path.join(self.bin, "myask"), "#!%s/.venv/bin/python3\n" % self.ws)
+        done = self.ask("myask", ["echo", "ran"], path=self.bin)
+        self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+        self.assertIn("%s/.venv/bin/python3, which runs " % self.ws, done.stderr)
+
+    def test_a_workspace_with_a_blank_in_its_name(self):
+        ask = self.made(os.path.join(self.bin, "myask"), "#!/usr/bin/env python3\nimport json\nprint('allow run')\n")
+        self.ws = os.path.dirname(self.made(os.path.join(self.ws, "my own/x"), ""))
+        link = os.path.join(self.bin, "a link")
+        os.symlink(self.ws, link)
+        for path in (self.ws, "x:" + self.ws, self.ws + "/y", link, "x:" + link):
+            with self.subTest(path):
+                done = self.ask(ask, ["sh", "-c", "mkdir -p y; for d in . y; do echo \"$1\" >$d/json.py; done; " +
+                                      " ".join(self.curl("-f", URL)), "sh", "open(%r, 'w')" % self.escaped],
+                                PYTHONPATH=path)
+                self.assertEqual(done.stdout, HELLO, done.stderr)
+
+    def test_what_a_granted_home_directory_has_for_python(self):
+        site = self.w.run(["python3", "-c", "import site; print(site.getusersitepackages())"]).stdout.strip()
+        self.assertTrue(site.startswith(self.w.home), site)
+        self.made(os.path.join(self.bin, "myask"), "#!/usr/bin/env python3\nprint('allow run')\n")
+        self.addCleanup(shutil.rmtree, os.path.join(self.w.home, ".local"), True)
+        granted = os.path.join(self.w.home, ".local")
+        self.made(os.path.join(granted, "x"), "")
+        done = self.ask(os.path.join(self.bin, "myask"),
+                        self.evil(site + "/usercustomize.py", text="open(%r, 'w')\n" % self.escaped),
+                        options=["--write", granted])
+        self.assertEqual(done.stdout, HELLO, done.stderr)
+
+    def test_where_everybody_may_write(self):
+        self.made(os.path.join(self.bin, "open/myask"), "#!/bin/sh\n")
+        os.chmod(os.path.join(self.bin, "open"), 0o777)
+        for named in ("myask", os.path.join(self.bin, "open/myask")):
+            done = self.ask(named, ["echo", "ran"], path=os.path.join(self.bin, "open"))
+            with self.subTest(named):
+                self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+                self.assertIn("every user may write in ", done.stderr)
+        os.chmod(os.path.join(self.bin, "open"), 0o755)
+        self.assertEqual(self.ask("myask", ["echo", "ran"], path=os.path.join(self.bin, "open")).stdout, "ran\n")
+
+    def test_another_name_of_the_program_in_the_workspace(self):
+        ask = self.made(os.path.join(self.bin, "myask"), "#!/bin/sh\n")
+        os.link(ask, os.path.join(self.bin, "second"))
+        self.assertEqual(self.ask(ask, ["echo", "ran"]).stdout, "ran\n")
+        os.link(ask, os.path.join(self.ws, "other"))
+        for named in (ask, "myask", "./other"):
+            done = self.ask(named, ["echo", "ran"], path=self.bin)
+            with self.subTest(named):
+                self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+                self.assertIn("(a hard link)", done.stderr)
+
+    def test_a_second_mount_of_a_directory_of_the_workspace(self):
+        ask = self.made(os.path.join(self.ws, "tools/myask"), "#!/bin/sh\n")
+        at = os.path.dirname(self.made(os.path.join(self.bin, "mnt/myask"), "#!/bin/sh\n"))
+        named = ("myask", os.path.join(at, "myask"))
+        for x in named:
+            self.assertEqual(self.ask(x, ["echo", "ran"], path=at).stdout, "ran\n")
+        self.w.run(["mount", "--bind", os.path.dirname(ask), at], uid=0, cwd="/", check=True)
+        self.addCleanup(self.w.run, ["umount", at], uid=0, cwd="/", check=True)
+        for x in named:
+            done = self.ask(x, ["echo", "ran"], path=at)
+            with self.subTest(x):
+                self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+                self.assertIn("where a command may write", done.stderr)
+
+    def test_a_program_that_is_replaced_outside_runs_no_more(self):
+        """The lock goes with what was locked: the command could write what is there now."""
+        self.made(os.path.join(self.ws, "ask.sh"), "#!/bin/sh\nexit 0\n")
+        self.made(os.path.join(self.bin, "next"), "#!/bin/sh\nexit 0\n")
+        command = "curl -sS -f %s; touch one; while ! test -e two; do sleep 0.05; done\n" % URL
+        proc = self.w.popen(self.w.sbx_argv(["--ask", "exec:./ask.sh"],
+                                            ["sh", "-c", command + self.evil("./ask.sh")[2], "sh",
+                                             self.evil("x")[4]]), cwd=self.ws,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+        end = time.monotonic() + 20
+        while not os.path.exists(os.path.join(self.ws, "one")) and time.monotonic() < end:
+            time.sleep(0.02)
+        os.rename(os.path.join(self.bin, "next"), os.path.join(self.ws, "ask.sh"))
+        self.made(os.path.join(self.ws, "two"), "")
+        out, err = proc.communicate(timeout=30)
+        self.assertEqual((out, os.path.exists(self.escaped)), (HELLO, False), err)
+        self.assertIn("ask.sh has been changed since the run began", err)
+        self.assertIn("refused good.example:80", err)
+
+    def test_it_starts_in_the_root_directory(self):
+        told = os.path.join(self.w.home, "told")
+        self.addCleanup(os.unlink, told)
+        ask = self.made(os.path.join(self.bin, "myask"), "#!/bin/sh\n(pwd; echo $PATH; echo $HOME; echo $X) >%s\n" % told)
+        done = self.ask(ask, self.curl("-f", URL), path="@/bin:" + self.bin, X="y")
+        self.assertEqual(done.stdout, HELLO, done.stderr)
+        with open(told, encoding="ascii") as f:
+            self.assertEqual(f.read(), "/\n%s:%s\n%s\ny\n" % (
+                self.bin, ":".join(map(os.path.realpath, self.w.env()["PATH"].split(":"))),
+                self.w.home))
 
 
 class ByControl(AskCase):

@@ -7,7 +7,7 @@ set -u
 
 # What libc and the kernel's headers give to everybody. A header that is in no list is asked about
 # once, here.
-libc='assert|ctype|dirent|endian|errno|fcntl|fnmatch|getopt|glob|grp|ifaddrs|inttypes|limits|locale'
+libc='assert|ctype|dirent|endian|errno|fcntl|fnmatch|ftw|getopt|glob|grp|ifaddrs|inttypes|limits|locale'
 libc+='|mntent|netdb|poll|pthread|pty|pwd|sched|search|signal|spawn|stdarg|stdalign|stdatomic|stdbool|stddef'
 libc+='|stdint|stdio|stdlib|stdnoreturn|string|strings|syslog|termios|time|unistd|utmp|elf|link'
 libc+='|byteswap|arpa/[a-z]+|net/if|net/route|netinet/[a-z0-9_]+|linux/[a-z0-9_/]+|asm/[a-z_]+'
