@@ -36,6 +36,7 @@
 #include "launcher/files/homes.h"
 #include "launcher/files/protect.h"
 #include "launcher/files/workdir.h"
+#include "policy/deniedpath.h"
 #include "proxy/audit.h"
 
 static const char *keep(struct confine *c, char *s)
@@ -71,9 +72,15 @@ char *confine_absolute(const char *path, struct error *err)
 	return strcmp(path, ".") == 0 ? xstrdup(here) : xasprintf("%s/%s", here, path);
 }
 
-/* A list that grows. */
+/**
+ * struct paths - a list that grows
+ * @cwd: where the command will start
+ * @pattern: whose matches are being added
+ */
 struct paths {
 	struct confine *c;
+	const char *cwd;
+	const char *pattern;
 	const char **v;
 	size_t n;
 };
@@ -93,40 +100,91 @@ static void on_match(void *arg, const char *path)
 	paths_add(p, keep(p->c, xstrdup(path)));
 }
 
-/* An entry of the settings; a pattern in a deny list is all that matches, and itself if it exists. */
-static int add_entry(struct paths *p, enum settings_list_id id, const char *path, struct error *err)
+/* What a command of an earlier run has taken the permission of, it may give back. */
+static int on_barred(void *arg, const char *path, struct error *err)
 {
-	bool denies = id == SETTINGS_DENY_READ || id == SETTINGS_DENY_WRITE;
+	struct paths *p = arg;
 
-	if (!denies || !pathglob_is(path)) {
+	if (path_beneath(p->cwd, path))
+		return error_set(
+			err, 0,
+			"cannot tell what '%s' denies: you have no permission to look into "
+			"%s, which the working directory is in; take it (chmod u+rx)",
+			p->pattern, path);
+	log_warn("'%s' is denied as a whole: you have no permission to look into it (chmod u+rx "
+		 "gives it), and '%s' may mean something there",
+		 path, p->pattern);
+	paths_add(p, keep(p->c, xstrdup(path)));
+	return 0;
+}
+
+/* What is denied is denied whether it is a directory or not: without "/" and "/." at its end. */
+static const char *without_end(struct confine *c, const char *path)
+{
+	size_t n = strlen(path), was = n;
+
+	while (n > 1 && (path[n - 1] == '/' || (n > 2 && path[n - 1] == '.' && path[n - 2] == '/')))
+		n--;
+	return n == was ? path : keep(c, xstrndup(path, n));
+}
+
+/*
+ * Something that is denied; a pattern is all that matches, and itself if it exists. So is what was typed:
+ * the shell leaves a pattern alone that it finds nothing for.
+ */
+static int add_denied(struct paths *p, const char *given, struct error *err)
+{
+	const struct pathglob to = { on_match, on_barred, p };
+	const char *path = without_end(p->c, given);
+
+	if (!pathglob_is(path)) {
 		paths_add(p, path);
 		return 0;
 	}
+	p->pattern = path;
 	if (access(path, F_OK) == 0)
 		paths_add(p, path);
-	return pathglob_expand(path, on_match, p, err);
+	return pathglob_expand(path, &to, err);
+}
+
+static int add_path(struct paths *p, enum settings_list_id id, const char *path, struct error *err)
+{
+	if (id == SETTINGS_DENY_READ || id == SETTINGS_DENY_WRITE)
+		return add_denied(p, path, err);
+	paths_add(p, path);
+	return 0;
+}
+
+/* One of the command line. */
+static int add_typed(struct paths *p, enum settings_list_id id, const char *typed,
+		     struct error *err)
+{
+	bool denies = id == SETTINGS_DENY_READ || id == SETTINGS_DENY_WRITE;
+	const char *slip = denies ? deniedpath_slip(typed) : NULL;
+	char *path;
+
+	if (slip)
+		return error_set(err, 0, "%s: '%s' %s",
+				 id == SETTINGS_DENY_READ ? "--deny-read" : "--deny-write", typed,
+				 slip);
+	path = confine_absolute(typed, err);
+	return path ? add_path(p, id, keep(p->c, path), err) : -1;
 }
 
 /* Values of the command line and of the settings files, in one list. */
 static int add_paths(struct confine *c, const struct option_strings *s, struct layers *layers,
-		     enum settings_list_id id, struct path_list *out, struct error *err)
+		     enum settings_list_id id, const char *cwd, struct path_list *out,
+		     struct error *err)
 {
 	size_t n;
 	const char *const *from = layers_list(layers, id, &n);
-	struct paths p = { .c = c };
+	struct paths p = { .c = c, .cwd = cwd };
 	int rc = 0;
 
-	for (size_t i = 0; i < s->n; i++) {
-		char *path = confine_absolute(s->v[i], err);
-
-		if (!path) {
-			free(p.v);
-			return -1;
-		}
-		paths_add(&p, keep(c, path));
-	}
+	for (size_t i = 0; rc == 0 && i < s->n; i++)
+		rc = add_typed(&p, id, s->v[i], err);
 	for (size_t i = 0; rc == 0 && i < n; i++)
-		rc = add_entry(&p, id, from[i], err);
+		rc = add_path(&p, id, from[i], err);
 	if (rc < 0) {
 		free(p.v);
 		return -1;
@@ -462,11 +520,13 @@ int confine_plan(struct confine *c, const struct run_options *o, struct layers *
 	out->allow_ptrace = o->allow_ptrace;
 	if (check_workdir(c, out, o->chdir, err) < 0)
 		return -1;
-	if (add_paths(c, &o->read, layers, SETTINGS_ALLOW_READ, &out->read, err) < 0 ||
-	    add_paths(c, &o->write, layers, SETTINGS_ALLOW_WRITE, &out->write, err) < 0 ||
-	    add_paths(c, &o->exec, layers, SETTINGS_ALLOW_EXEC, &out->exec, err) < 0 ||
-	    add_paths(c, &o->deny_read, layers, SETTINGS_DENY_READ, &out->deny_read, err) < 0 ||
-	    add_paths(c, &o->deny_write, layers, SETTINGS_DENY_WRITE, &out->deny_write, err) < 0)
+	if (add_paths(c, &o->read, layers, SETTINGS_ALLOW_READ, out->cwd, &out->read, err) < 0 ||
+	    add_paths(c, &o->write, layers, SETTINGS_ALLOW_WRITE, out->cwd, &out->write, err) < 0 ||
+	    add_paths(c, &o->exec, layers, SETTINGS_ALLOW_EXEC, out->cwd, &out->exec, err) < 0 ||
+	    add_paths(c, &o->deny_read, layers, SETTINGS_DENY_READ, out->cwd, &out->deny_read,
+		      err) < 0 ||
+	    add_paths(c, &o->deny_write, layers, SETTINGS_DENY_WRITE, out->cwd, &out->deny_write,
+		      err) < 0)
 		return -1;
 	if (out->fs != FS_OFF)
 		take_missing(c, out, o->write.n);

@@ -36,20 +36,38 @@ static enum permission host_rule(const char *arg, bool deny, enum settings_list_
 	return PERMISSION_TAKEN;
 }
 
+/*
+ * These rules follow gitignore(5): a pattern without a slash, but at its end, is of any depth. An allow
+ * rule stays what it is: it may not become more.
+ */
+static bool is_any_depth(const char *path, bool deny)
+{
+	size_t n = strcspn(path, "/");
+
+	return deny && !path[n + strspn(path + n, "/")] && strcmp(path, ".") != 0 &&
+	       strcmp(path, "..") != 0 && path[0] != '~' && path[0] != '$';
+}
+
 static enum permission path_rule(const char *arg, bool deny, enum settings_list_id id,
 				 enum settings_list_id *list, char **value)
 {
 	CLEANUP_FREE char *path = xstrdup(arg);
 	size_t len = strlen(path);
+	bool whole =
+		true; /* without its end, "NAME/" "**" has no slash, but is no NAME of any depth */
 
-	if (len >= 3 && strcmp(path + len - 3, "/**") == 0)
+	if (len >= 3 && strcmp(path + len - 3, "/**") == 0) {
 		path[len -= 3] = '\0';
+		whole = false;
+	}
 	/* What is denied may be a pattern (cli/pathglob.h), but not everything there is. */
 	if (len == 0 || strchr("!{", path[0]) || strpbrk(path, "{") ||
 	    (strpbrk(path, "*?[") && (!deny || strspn(path, "*./") == len)))
 		return refuse(deny);
 	*list = id;
-	if (strncmp(path, "//", 2) == 0)
+	if (whole && is_any_depth(path, deny))
+		*value = xasprintf("**/%s", path);
+	else if (strncmp(path, "//", 2) == 0)
 		*value = xstrdup(path + 1);
 	else if (path[0] == '/')
 		*value = xasprintf(".%s", path);

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/xalloc.h"
+#include "policy/deniedpath.h"
 #include "policy/jsonlines.h"
 #include "policy/permissions.h"
 #include "policy/settings_keys.h"
@@ -94,6 +95,21 @@ static void list_add(struct parse_state *ps, enum settings_list_id id, const cha
 	l->v[l->n++] = (struct settings_entry){ .text = xstrdup(text), .line = line };
 }
 
+/* The same; what is denied must be what its writer can have meant. @what: the key or the rule. */
+static int list_take(struct parse_state *ps, enum settings_list_id id, const char *text,
+		     const char *what, unsigned line)
+{
+	const char *slip = id == SETTINGS_DENY_READ || id == SETTINGS_DENY_WRITE
+				   ? deniedpath_slip(text)
+				   : NULL;
+	CLEANUP_FREE char *message = slip ? xasprintf("'%s' %s", text, slip) : NULL;
+
+	if (message)
+		return fail(ps, line, what, message);
+	list_add(ps, id, text, line);
+	return 0;
+}
+
 /* The text of an element: a string, or an object with "name" or "path". */
 static const char *element_text(json_t *v, bool named)
 {
@@ -126,7 +142,8 @@ static int read_list(struct parse_state *ps, const char *path, const struct sett
 
 		if (!text || !*text)
 			return fail(ps, at, path, "must hold strings that are not empty");
-		list_add(ps, (enum settings_list_id)spec->id, text, at);
+		if (list_take(ps, (enum settings_list_id)spec->id, text, path, at))
+			return -1;
 		skip(ps, element);
 	}
 	return 0;
@@ -347,8 +364,7 @@ static int read_rule(struct parse_state *ps, const char *path, json_t *v, bool d
 			lose(ps, lost, rule, line);
 		return 0;
 	case PERMISSION_TAKEN:
-		list_add(ps, list, value, line);
-		return 0;
+		return list_take(ps, list, value, rule, line);
 	case PERMISSION_LOOSE:
 		warn(ps, line, rule, "allows nothing here: only exact paths and domains do");
 		return 0;

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """What is denied stays denied: grants of everything, odd spellings, second mounts, links, patterns."""
+import json
 import os
 import shutil
 import subprocess
@@ -262,6 +263,86 @@ class Denials(World):
                 '--reuid $u --regid $u --clear-groups -- "$@"', "sh", self.home + "/.docker",
                 self.outside + "/again", str(uid), *argv])
             self.assertEqual([got[n] for n in names], ["", "", "plain"], uid)
+
+    def with_policy(self, uid, policy, script, *options):
+        path = self.write("outside/policy.json", json.dumps(policy))
+        os.chmod(path, 0o644)
+        return self.sh(uid, script, *options, "-p", path)
+
+    def test_patterns_where_an_earlier_run_has_taken_a_permission(self):
+        """F-015, F-010: what cannot be looked into is not nothing"""
+        policy = {"filesystem": {"denyRead": [self.work + "/**/.env"], "denyWrite": [self.work + "/*/lock.json"]}}
+        steal = "cat den/.env deep/a/.env; echo changed > den/lock.json; "
+        take = "chmod %s den deep/a; true"
+        give = "chmod 755 den deep/a; " + steal + "cat plain/file; true"
+        for uid in users()[-1:]:  # root may look into everything
+            for mode in ("000", "400", "200", "300"):
+                self.fill(uid)
+                for name in ("work/den/.env", "work/deep/a/.env", "work/den/lock.json", "work/plain/file"):
+                    self.write(name)
+                self.hand_over(uid)
+                outs = [self.with_policy(uid, policy, steal + take % mode), self.with_policy(uid, policy, give)]
+                os.chmod(self.work + "/den", 0o755)
+                os.chmod(self.work + "/deep/a", 0o755)
+                with self.subTest(uid=uid, mode=mode):
+                    self.assertEqual([p.stdout for p in outs], ["", "canary\n"], [p.stderr for p in outs])
+                    self.assertEqual(self.read("work/den/lock.json"), "canary\n")
+                    self.assertIn("den' is denied as a whole", outs[1].stderr)
+            # the working directory itself: then nobody can tell what is denied
+            os.chmod(self.work, 0o300)
+            p = self.with_policy(uid, policy, "echo ran")
+            os.chmod(self.work, 0o700)
+            self.assertEqual((p.returncode, p.stdout), (125, ""))
+            self.assertIn("chmod u+rx", p.stderr)
+
+    def test_ways_to_write_a_denial(self):
+        """F-015: those that name the file, and those that others read so"""
+        secret = self.work + "/sub/.env"
+        for uid in users():
+            self.fill(uid)
+            self.write("work/sub/.env")
+            self.write("work/sub/plain")
+            self.hand_over(uid)
+            for path in (secret, secret + "/", secret + "//", secret + "/.", secret + "/./", "sub/.env/",
+                         self.work + "/*/.env", self.work + "/**/.env", "**.env", self.work + "/s**v",
+                         self.work + "/sub/.en[v]", self.work + "/sub/.e\\nv", self.outside + "/../.." + secret):
+                for how in ("option", "settings"):
+                    if how == "option":
+                        p = self.sh(uid, "cat sub/.env sub/plain", "--deny-read", path)
+                    else:
+                        if not path.startswith("/"):
+                            continue  # relative to the file there
+                        p = self.with_policy(uid, {"filesystem": {"denyRead": [path]}}, "cat sub/.env sub/plain")
+                    with self.subTest(uid=uid, how=how, path=path):
+                        self.assertEqual(p.stdout, "canary\n", p.stderr)
+            for path in ("$HOME/x", "${HOME}/x", "/home/$USER/x", "~root/x", "file://" + secret, " " + secret,
+                         secret + " ", secret + "\n"):
+                p = self.sh(uid, "echo ran", "--deny-read", path)
+                with self.subTest(uid=uid, path=path):
+                    self.assertEqual((p.returncode, p.stdout), (125, ""))
+                    self.assertIn("--deny-read: '%s" % path.split("\n", maxsplit=1)[0], p.stderr)
+                p = self.with_policy(uid, {"filesystem": {"denyWrite": [path]}}, "echo ran")
+                self.assertEqual((p.returncode, p.stdout), (125, ""), path)
+
+    def test_rules_of_claude_codes_settings(self):
+        """F-015: as gitignore(5) reads them"""
+        for uid in users():
+            self.fill(uid)
+            self.write("work/sub/.env")
+            self.write("work/sub/deep/plain")
+            self.hand_over(uid)
+            for rule in (".env", "*.env", ".en[v]", "**.env", "**/.env", "./sub/.env", "/sub/.env", "./sub/.env/",
+                         "sub/*env", "sub/.env/**"):
+                p = self.with_policy(uid, {"permissions": {"deny": ["Read(%s)" % rule]}},
+                                     "cat sub/.env sub/deep/plain")
+                with self.subTest(uid=uid, rule=rule):
+                    self.assertEqual(p.stdout, "canary\n", p.stderr)
+            for rule in ("plain", "deep/", "sub/", "deep"):
+                p = self.with_policy(uid, {"permissions": {"deny": ["Read(%s)" % rule, "Edit(.env)"]}},
+                                     "cat sub/deep/plain; echo changed > sub/.env; echo new > sub/new")
+                with self.subTest(uid=uid, rule=rule):
+                    self.assertEqual((p.stdout, self.read("work/sub/.env")), ("", "canary\n"), p.stderr)
+            self.assertEqual(self.read("work/sub/new"), "new\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 /* Patterns over a small tree of files below a temporary directory. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -73,6 +74,23 @@ static void ignore(void *arg, const char *path)
 	(void)arg, (void)path;
 }
 
+static int note_barred(void *arg, const char *path, struct error *err)
+{
+	(void)err;
+	note(arg, path);
+	(void)strcpy(got + strlen(got) - 1, "! ");
+	return 0;
+}
+
+static int stop(void *arg, const char *path, struct error *err)
+{
+	(void)arg;
+	return error_set(err, 0, "barred: %s", path);
+}
+
+static const struct pathglob to_note = { note, note_barred, NULL };
+static const struct pathglob to_nobody = { ignore, stop, NULL };
+
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -88,7 +106,7 @@ static const char *expand(const char *pattern)
 	size_t n = 0;
 
 	got[0] = sorted[0] = '\0';
-	assert_int_equal(pathglob_expand(full, note, NULL, &err), 0);
+	assert_int_equal(pathglob_expand(full, &to_note, &err), 0);
 	for (char *p = strtok_r(got, " ", &save); p; p = strtok_r(NULL, " ", &save))
 		v[n++] = p;
 	qsort(v, n, sizeof(v[0]), by_text);
@@ -118,9 +136,69 @@ static void test_two_stars_match_any_depth(void **state)
 	assert_string_equal(expand("**/.env"), ".env a/.env a/b/c/.env");
 	assert_string_equal(expand("**/*.key"), "a/b/x.key x.key");
 	assert_string_equal(expand("a/**/.env"), "a/.env a/b/c/.env");
-	assert_string_equal(expand("a/**/c/.env"), "a/b/c/.env");
+	assert_string_equal(expand("a/**/c/.env*"), "a/b/c/.env");
 	assert_string_equal(expand("keys/**"), "keys");
-	assert_string_equal(expand("**/b"), "a/b");
+	assert_string_equal(expand("**/b"), "a/b b");
+}
+
+static void test_two_stars_in_a_component_are_any_text(void **state)
+{
+	(void)state;
+	assert_string_equal(expand("**.env"), ".env a/.env a/b/c/.env");
+	assert_string_equal(expand("a**.env"), "a/.env a/b/c/.env");
+	assert_string_equal(expand("a/**y*"), "a/b/x.key a/b/y.keys");
+	assert_string_equal(expand("**y/.env"), "");
+	assert_string_equal(expand("**b/**.env"), "a/b/c/.env");
+	assert_string_equal(expand("k**s/id_***9"), "keys/id_ed25519");
+}
+
+static void test_what_is_missing_matches_where_it_may_come(void **state)
+{
+	(void)state;
+	assert_string_equal(expand("**/later"), "later");
+	assert_string_equal(expand("a/**/later/still"), "a/later/still");
+	assert_string_equal(expand("**/later*"), "");
+	assert_string_equal(expand("*/**/later"), "");
+}
+
+static void test_a_backslash_takes_its_meaning_from_a_wildcard(void **state)
+{
+	(void)state;
+	assert_string_equal(expand("\\[id].ts"), "[id].ts");
+	assert_string_equal(expand("x\\.ke\\y"), "x.key");
+}
+
+/* As a command leaves it that takes permissions for the next run. */
+static void test_directories_that_cannot_be_looked_into(void **state)
+{
+	CLEANUP_FREE char *b = xasprintf("%s/a/b", dir);
+	CLEANUP_FREE char *link = xasprintf("%s/to_c", dir);
+	CLEANUP_FREE char *full = xasprintf("%s/**/.env", dir);
+	CLEANUP_FREE char *hand_over = xasprintf("chown -R 65534 '%s'", dir);
+	bool root = geteuid() == 0;
+	struct error err;
+
+	(void)state;
+	if (root) { /* who may look into everything */
+		assert_int_equal(system(hand_over), 0);
+		assert_int_equal(seteuid(65534), 0);
+	}
+	assert_int_equal(symlink("a/b/c", link), 0);
+	for (mode_t mode = 0; mode < 0700; mode += 0100) {
+		assert_int_equal(chmod(b, mode), 0);
+		if ((mode & 0500) == 0500)
+			continue;
+		assert_string_equal(expand("**/.env"), ".env a/.env a/b!");
+		assert_string_equal(expand("a/*/x.key"), mode & 0100 ? "a/b/x.key" : "a/b!");
+		assert_string_equal(expand("a/*/c/.env"), mode & 0100 ? "a/b/c/.env" : "a/b!");
+		assert_string_equal(expand("to_c/*"), mode & 0100 ? "to_c/.env" : "to_c!");
+		assert_string_equal(expand("a/b/*"), "a/b!");
+		assert_string_equal(expand("x*"), "x.key");
+		assert_int_equal(pathglob_expand(full, &to_nobody, &err), -1);
+	}
+	assert_int_equal(chmod(b, 0700), 0);
+	if (root)
+		assert_int_equal(seteuid(0), 0);
 }
 
 static void test_links_match_and_are_not_searched(void **state)
@@ -148,7 +226,7 @@ static void test_too_much_is_an_error(void **state)
 		(void)snprintf(name, sizeof(name), "many/%d", i);
 		make(name);
 	}
-	assert_int_equal(pathglob_expand(pattern, ignore, NULL, &err), -1);
+	assert_int_equal(pathglob_expand(pattern, &to_nobody, &err), -1);
 	assert_non_null(strstr(err.msg, "many/*"));
 }
 
@@ -166,6 +244,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_wildcards_match_within_a_component),
 		T(test_two_stars_match_any_depth),
+		T(test_two_stars_in_a_component_are_any_text),
+		T(test_what_is_missing_matches_where_it_may_come),
+		T(test_a_backslash_takes_its_meaning_from_a_wildcard),
+		T(test_directories_that_cannot_be_looked_into),
 		T(test_links_match_and_are_not_searched),
 		T(test_too_much_is_an_error),
 		T(test_is),

@@ -128,6 +128,87 @@ static void test_parse_reads_a_sandbox_runtime_file(void **state)
 	settings_free(s);
 }
 
+/* gitignore(5): a rule without a slash, but at its end, is of any depth; an allow rule gets no larger. */
+static void test_parse_reads_rules_as_gitignore_does(void **state)
+{
+	static const struct {
+		const char *rule, *deny, *allow;
+	} cases[] = {
+		{ ".env", "**/.env", ".env" },
+		{ "*.env", "**/*.env", NULL },
+		{ "**.env", "**/**.env", NULL },
+		{ "secrets/", "**/secrets/", "secrets/" },
+		{ "secrets/**", "secrets", "secrets" },
+		{ "./.env", "./.env", "./.env" },
+		{ "/.env", "./.env", "./.env" },
+		{ "//srv/x", "/srv/x", "/srv/x" },
+		{ "a/.env", "a/.env", "a/.env" },
+		{ "~/.env", "~/.env", "~/.env" },
+		{ "..", "..", ".." },
+	};
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP_FREE char *text = xasprintf("{\"permissions\": {\"deny\": [\"Edit(%s)\"], "
+						    "\"allow\": [\"Edit(%s)\"]}}",
+						    cases[i].rule, cases[i].rule);
+		struct settings *s = parse(text, "s", &err);
+
+		assert_non_null(s);
+		assert_string_equal(s->list[SETTINGS_DENY_WRITE].v[0].text, cases[i].deny);
+		assert_int_equal(s->list[SETTINGS_ALLOW_WRITE].n, cases[i].allow ? 1 : 0);
+		if (cases[i].allow)
+			assert_string_equal(s->list[SETTINGS_ALLOW_WRITE].v[0].text,
+					    cases[i].allow);
+		settings_free(s);
+	}
+}
+
+static void test_parse_refuses_a_denial_that_nobody_can_have_meant(void **state)
+{
+	static const char *const bad[] = {
+		"$HOME/x",
+		"${HOME}/x",
+		"/home/$USER/x",
+		"~user/x",
+		"file:///x",
+		"file:/x",
+		"https://x.example/y",
+		" /x",
+		"/x ",
+		"/x\\n",
+		"a/${X}",
+		"~user",
+	};
+	static const char *const good[] = { "./$HOME", "app/$slug.tsx", "/a b",	    "a:b",
+					    "~",       "~/x",		"a$B.class" };
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad) + ARRAY_SIZE(good); i++) {
+		const char *path = i < ARRAY_SIZE(bad) ? bad[i] : good[i - ARRAY_SIZE(bad)];
+		CLEANUP_FREE char *list =
+			xasprintf("{\"filesystem\": {\"denyRead\": [\"/y\",\n\"%s\"]}}", path);
+		CLEANUP_FREE char *rule =
+			xasprintf("{\"permissions\": {\"deny\": [\"Edit(%s)\"]}}", path);
+		CLEANUP_FREE char *grant =
+			xasprintf("{\"filesystem\": {\"allowWrite\": [\"%s\"]}}", path);
+		struct settings *s = parse(list, "s", &err);
+
+		assert_int_equal(s != NULL, i >= ARRAY_SIZE(bad));
+		if (!s)
+			assert_non_null(strstr(err.msg, "s:2: 'filesystem.denyRead' '"));
+		settings_free(s);
+		s = parse(rule, "s", &err);
+		assert_int_equal(s != NULL, i >= ARRAY_SIZE(bad));
+		settings_free(s);
+		s = parse(grant, "s", &err); /* opened at the start, where it is missing then */
+		assert_non_null(s);
+		settings_free(s);
+	}
+}
+
 static void test_parse_refuses_a_deny_rule_that_it_cannot_enforce(void **state)
 {
 	struct error err;
@@ -312,6 +393,8 @@ int main(void)
 		cmocka_unit_test(test_parse_warns_of_an_unknown_key_in_a_foreign_file),
 		cmocka_unit_test(test_parse_reads_a_sandbox_runtime_file),
 		cmocka_unit_test(test_parse_refuses_a_deny_rule_that_it_cannot_enforce),
+		cmocka_unit_test(test_parse_reads_rules_as_gitignore_does),
+		cmocka_unit_test(test_parse_refuses_a_denial_that_nobody_can_have_meant),
 		cmocka_unit_test(test_parse_refuses_broken_files),
 		cmocka_unit_test(test_parse_takes_the_shape_from_the_name_alone),
 		cmocka_unit_test(test_parse_own_takes_no_unknown_key),
