@@ -76,6 +76,8 @@ struct task {
 	struct placeholders held;
 	struct leftover **git;
 	size_t ngit;
+	int *trees; /* of LEFTOVER_LED */
+	size_t ntrees;
 	int pidfd;
 	int sock;
 	bool removed;
@@ -128,9 +130,15 @@ static void take_note(struct placeholders *what, const struct notice *n, int dir
 /* Takes @fd. */
 static void take_git(struct task *t, const struct notice *n, int fd)
 {
+	if (n->leftover == LEFTOVER_LED) {
+		t->trees = xreallocarray(t->trees, t->ntrees + 1, sizeof(*t->trees));
+		t->trees[t->ntrees++] = fd;
+		return;
+	}
 	if (n->leftover != LEFTOVER_LOCKED) {
 		t->git = xreallocarray(t->git, t->ngit + 1, sizeof(*t->git));
-		t->git[t->ngit++] = leftover_note(fd, n->leftover, tell_line, t);
+		t->git[t->ngit++] =
+			leftover_note(fd, n->leftover, t->trees, t->ntrees, tell_line, t);
 	}
 	for (size_t i = 0; n->leftover == LEFTOVER_LOCKED && i < t->ngit; i++)
 		leftover_lock(t->git[i], fd);

@@ -30,14 +30,16 @@
 #include "launcher/files/gitindex.h"
 #include "launcher/files/gitnested.h"
 #include "launcher/files/gittree.h"
+#include "launcher/files/indexstate.h"
 
-#define DOT_GIT	   GITNESTED_DOT_GIT
-#define SAMPLE	   ".sample"
-#define UP	   "../"
-#define ORIGIN	   "origin"
-#define URL_CHARS  "-._~%+@:/"
-#define INDEX_MAX  (64 * 1024 * 1024)
-#define CONFIG_MAX (1024 * 1024)
+#define DOT_GIT	    GITNESTED_DOT_GIT
+#define SAMPLE	    ".sample"
+#define UP	    "../"
+#define ORIGIN	    "origin"
+#define URL_CHARS   "-._~%+@:/"
+#define INDEX_MAX   (64 * 1024 * 1024)
+#define CONFIG_MAX  (1024 * 1024)
+#define ENTRIES_MAX 4096 /* of a submodule's git directory */
 
 /**
  * struct module - what a submodule's configuration says
@@ -229,21 +231,29 @@ static bool is_inside(const char *path)
 }
 
 /*
- * "../../../sub" from .git/modules/sub: as many steps as lead to the superproject's working tree, and then a
- * path in it. Return: into @worktree; NULL if it is anything else.
+ * "../../../sub" from .git/modules/sub: steps up, and then a path, which together lead into the superproject's
+ * working tree. Return: the path there, which the caller frees; NULL if it is anything else.
  */
-static const char *path_in_tree(const char *worktree, const char *at)
+static char *path_in_tree(const struct gitvisit *v, int dir, const char *worktree, int tree)
 {
-	size_t steps = 2; /* the git directory itself, and the first part of @at */
+	CLEANUP_FREE char *path = fd_path(dir), *top = fd_path(tree);
+	CLEANUP_FREE char *git = fd_path(v->away->top), *whole = NULL;
+	const char *below;
 
-	for (const char *p = at; *p; p++)
-		steps += *p == '/';
-	for (; steps > 0; steps--) {
-		if (strncmp(worktree, UP, strlen(UP)) != 0)
-			return NULL;
-		worktree += strlen(UP);
+	if (!path || !top || !git)
+		return NULL;
+	for (; strncmp(worktree, UP, strlen(UP)) == 0; worktree += strlen(UP)) {
+		char *slash = strrchr(path, '/');
+
+		if (slash)
+			*slash = '\0';
 	}
-	return is_inside(worktree) ? worktree : NULL;
+	whole = xasprintf("%s/%s", path, worktree);
+	if (!is_inside(worktree) || !path_beneath(whole, top) || path_beneath(whole, git))
+		return NULL;
+	below = whole + strlen(top);
+	below += *below == '/';
+	return is_inside(below) ? xstrdup(below) : NULL;
 }
 
 /** struct nested - @tree: a working tree; @found: one of its repositories is there */
@@ -261,25 +271,43 @@ static void take_link(void *arg, const char *name, const uint8_t *tree)
 		    (errno != ENOENT && errno != ENOTDIR);
 }
 
-/* git status goes on from one repository to those that its index knows of. */
-static bool knows_no_repository(const struct gitvisit *v, int dir, int worktree, size_t hash)
+/* @shared: it is a file that a split index refers to, in which any name may become a repository's. */
+static bool is_without(const struct gitvisit *v, int dir, const char *name, const struct module *m,
+		       struct nested *nested, bool shared)
 {
-	struct nested nested = { .tree = worktree };
 	size_t n = 0;
-	CLEANUP_FREE char *text = read_file(v, dir, "index", INDEX_MAX, &n);
+	CLEANUP_FREE char *text = read_file(v, dir, name, INDEX_MAX, &n);
 	CLEANUP_FREE char *found = NULL;
 
 	if (!text && errno == ENOENT)
 		return true;
 	return text &&
-	       gitindex_check(text, n, hash, false, take_link, &nested, &found) == GITINDEX_OK &&
-	       !nested.found;
+	       gitindex_check(text, n, m->hash, shared, take_link, nested, &found) == GITINDEX_OK &&
+	       !nested->found;
 }
 
-static bool is_plain_in(const struct gitvisit *v, int dir, const struct module *m, const char *at,
-			int tree)
+/* git status goes on from one repository to those that its index knows of. */
+static bool knows_no_repository(const struct gitvisit *v, int dir, int worktree,
+				const struct module *m)
 {
-	const char *path = m->worktree ? path_in_tree(m->worktree, at) : NULL;
+	struct nested nested = { .tree = worktree };
+	bool none = is_without(v, dir, "index", m, &nested, false);
+	DIR *d = fd_opendir(dir);
+	struct dirent *e;
+	unsigned left = ENTRIES_MAX;
+
+	while (d && none && (e = readdir(d)))
+		none = left-- > 0 && (!indexstate_is_shared(e->d_name) ||
+				      is_without(v, dir, e->d_name, m, &nested, true));
+	if (!d)
+		return false;
+	(void)closedir(d);
+	return none;
+}
+
+static bool is_plain_in(const struct gitvisit *v, int dir, const struct module *m, int tree)
+{
+	CLEANUP_FREE char *path = m->worktree ? path_in_tree(v, dir, m->worktree, tree) : NULL;
 	CLEANUP_CLOSE int worktree = -1;
 
 	if (!path)
@@ -287,7 +315,7 @@ static bool is_plain_in(const struct gitvisit *v, int dir, const struct module *
 	worktree = fd_open_plain(tree, path, O_PATH | O_DIRECTORY);
 	if (worktree < 0)
 		return errno == ENOENT;
-	return knows_no_repository(v, dir, worktree, m->hash);
+	return knows_no_repository(v, dir, worktree, m);
 }
 
 /** struct registered - whether the superproject's configuration has @url as a submodule's */
@@ -305,16 +333,16 @@ static void take_url(void *arg, const struct gitconfig_variable *var)
 }
 
 /* git fetch outside would ask whichever host the command names, and tell it what its path says. */
-static bool is_registered(const struct gitvisit *v, int tree, const char *url)
+static bool is_registered(const struct gitvisit *v, const char *url)
 {
 	struct registered r = { .url = url };
-	size_t n = 0;
-	CLEANUP_FREE char *config = read_file(v, tree, DOT_GIT "/config", CONFIG_MAX, &n);
+	CLEANUP_CLOSE int common = gittree_common(v, v->away->top);
 
-	return config && gitconfig_parse(config, n, take_url, &r) != GITCONFIG_BAD && r.found;
+	return common >= 0 && gittree_config(v, common, "config", take_url, &r) != GITCONFIG_BAD &&
+	       r.found;
 }
 
-bool gitmodule_is_plain(const struct gitvisit *v, int dir, const char *at, int tree)
+bool gitmodule_is_plain(const struct gitvisit *v, int dir, int tree)
 {
 	size_t n = 0;
 	CLEANUP_FREE char *config = read_file(v, dir, "config", CONFIG_MAX, &n);
@@ -324,8 +352,7 @@ bool gitmodule_is_plain(const struct gitvisit *v, int dir, const char *at, int t
 	if (!config || tree < 0 || !has_nothing_more(dir))
 		return false;
 	plain = gitconfig_parse(config, n, take_variable, &m) == GITCONFIG_OK && !m.other &&
-		(m.url ? is_registered(v, tree, m.url) : !m.named) &&
-		is_plain_in(v, dir, &m, at, tree);
+		(m.url ? is_registered(v, m.url) : !m.named) && is_plain_in(v, dir, &m, tree);
 	free(m.worktree);
 	free(m.url);
 	return plain;
@@ -333,18 +360,10 @@ bool gitmodule_is_plain(const struct gitvisit *v, int dir, const char *at, int t
 
 bool gitmodule_is_led_to(const struct gitvisit *v, int worktree, int git, int tree)
 {
-	CLEANUP_FREE char *text = gittree_read(v, worktree, DOT_GIT);
-	CLEANUP_FREE char *top = fd_path(git), *path = NULL;
-	CLEANUP_CLOSE int dir = -1;
-	const char *prefix = "gitdir: ";
+	CLEANUP_CLOSE int dir = gittree_led(v, worktree);
+	CLEANUP_FREE char *top = fd_path(git), *path = dir < 0 ? NULL : fd_path(dir);
+	CLEANUP_FREE char *modules = top ? xasprintf("%s/modules", top) : NULL;
 
-	if (!text || !top || strncmp(text, prefix, strlen(prefix)) != 0)
-		return false;
-	text[strcspn(text, "\r\n")] = '\0';
-	dir = gittree_follow(v, worktree, text + strlen(prefix));
-	path = dir < 0 ? NULL : fd_path(dir);
-	if (!path || !path_beneath(path, top) || strlen(path) <= strlen(top) + 1 ||
-	    strncmp(path + strlen(top), "/modules/", strlen("/modules/")) != 0)
-		return false;
-	return gitmodule_is_plain(v, dir, path + strlen(top) + 1, tree);
+	return path && modules && path_beneath(path, modules) && strlen(path) > strlen(modules) &&
+	       gitmodule_is_plain(v, dir, tree);
 }

@@ -311,11 +311,13 @@ static void read_git_dir(struct search *s, const char *git, char **worktree)
 	read_index(s, git);
 }
 
-static void add_dir(struct search *s, const char *path, bool linked)
+/* @tree: whose .git leads there, or NULL. */
+static void add_dir(struct search *s, const char *path, const char *tree, bool linked)
 {
 	s->out->dirs = xreallocarray(s->out->dirs, s->out->ndirs + 1, sizeof(*s->out->dirs));
-	s->out->dirs[s->out->ndirs++] =
-		(struct gitobeys_dir){ .path = xstrdup(path), .linked = linked };
+	s->out->dirs[s->out->ndirs++] = (struct gitobeys_dir){ .path = xstrdup(path),
+							       .tree = tree ? xstrdup(tree) : NULL,
+							       .linked = linked };
 }
 
 static bool has(const char *dir, const char *name)
@@ -350,7 +352,7 @@ static void take_module(struct search *s, const char *git, unsigned depth)
 	CLEANUP_FREE char *tree = NULL;
 	char *worktree = NULL;
 
-	add_dir(s, git, false);
+	add_dir(s, git, NULL, false);
 	read_git_dir(s, git, &worktree);
 	if (worktree) {
 		tree = worktree[0] == '/' ? xstrdup(worktree) : xasprintf("%s/%s", git, worktree);
@@ -435,7 +437,7 @@ static void take_worktree(struct search *s, const char *git, unsigned depth)
 	CLEANUP_FREE char *modules = xasprintf("%s/modules", git);
 	size_t n = back ? strlen(back) : 0;
 
-	add_dir(s, git, true);
+	add_dir(s, git, NULL, true);
 	read_config(s, own, 0, NULL);
 	find_modules(s, modules, depth);
 	if (!back)
@@ -466,7 +468,7 @@ static void take_repository(struct search *s, const char *name)
 	s->dirs++;
 	if (to)
 		add_file(s, xstrdup(git));
-	add_dir(s, real, false);
+	add_dir(s, real, tree, false);
 	if (s->links++ < DEPTH_MAX)
 		read_for_tree(s, tree, real);
 	s->links--;
@@ -519,7 +521,7 @@ static void add_remote(struct search *s, const char *value)
 	if (!real || !is_beneath_root(s, real) || s->dirs >= DIRS_MAX)
 		return;
 	s->dirs++;
-	add_dir(s, real, false);
+	add_dir(s, real, NULL, false);
 	if (s->links++ < DEPTH_MAX)
 		read_git_dir(s, real, NULL);
 	s->links--;
@@ -559,7 +561,7 @@ static void search_repository(struct search *s, const char *git)
  * A git directory elsewhere than in .git. It may lie in the working tree all the same, as with
  * "gitdir: ./.bare"; what is missing, or cannot be looked at, is held or locked where it would be.
  */
-static void follow_to(struct search *s, const char *git, bool linked)
+static void follow_to(struct search *s, const char *git, const char *tree, bool linked)
 {
 	CLEANUP_FREE char *real = realpath(git, NULL);
 
@@ -567,7 +569,7 @@ static void follow_to(struct search *s, const char *git, bool linked)
 		add_path(s, xstrdup(git), false);
 		return;
 	}
-	add_dir(s, real, linked);
+	add_dir(s, real, tree, linked);
 	search_repository(s, real);
 }
 
@@ -578,9 +580,9 @@ static void follow_file(struct search *s)
 	CLEANUP_FREE char *common = git ? gitobeys_link(git, "commondir", "") : NULL;
 
 	if (git)
-		follow_to(s, git, common);
+		follow_to(s, git, s->root, common);
 	if (common)
-		follow_to(s, common, false);
+		follow_to(s, common, NULL, false);
 }
 
 /* Those that the working tree lies in: git runs there, too, and may be told of what is here. */
@@ -617,7 +619,7 @@ void gitobeys_find(const char *root, char *const *homes, size_t nhomes, struct g
 	if (!bare && !has(root, ".git"))
 		return;
 	if (bare) {
-		add_dir(&s, root, false);
+		add_dir(&s, root, NULL, false);
 		search_repository(&s, root);
 	}
 	search_repository(&s, real ? real : git);
@@ -627,8 +629,10 @@ void gitobeys_find(const char *root, char *const *homes, size_t nhomes, struct g
 
 void gitobeys_clear(struct gitobeys *g)
 {
-	for (size_t i = 0; i < g->ndirs; i++)
+	for (size_t i = 0; i < g->ndirs; i++) {
 		free(g->dirs[i].path);
+		free(g->dirs[i].tree);
+	}
 	free(g->dirs);
 	for (size_t i = 0; i < g->npaths; i++)
 		free(g->paths[i].path);

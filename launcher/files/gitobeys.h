@@ -13,10 +13,11 @@
 /**
  * struct gitobeys_dir - a git directory
  * @path: absolute, by no symbolic link below the working tree
+ * @tree: the working tree whose .git leads there, as it is spelt; or NULL
  * @linked: of a linked worktree, whose hooks and configuration are the main one's
  */
 struct gitobeys_dir {
-	char *path;
+	char *path, *tree;
 	bool linked;
 };
 

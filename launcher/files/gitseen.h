@@ -17,11 +17,13 @@ enum gitseen_kind {
 	GITSEEN_FILE,	  /* the whole text of a file of git's state */
 	GITSEEN_TREE,	  /* where a working tree is */
 	GITSEEN_PLACE,	  /* where one is said to be */
+	GITSEEN_BACK,	  /* what is in the place that a linked worktree's git directory names */
 	GITSEEN_ODD,	  /* neither a file nor a directory */
 	GITSEEN_GIT,	  /* a submodule's git directory */
 	GITSEEN_INDEX,	  /* a file that holds git's index, by what it is and when it was changed */
 	GITSEEN_PLAIN, /* the same of one that knows of no repository, and leaves out no directory */
 	GITSEEN_REPO,  /* the .git of a repository that the index knows of */
+	GITSEEN_LINK,  /* the name of one, where the working tree is not known */
 	GITSEEN_SPARSE,	   /* a directory that an index leaves out, by its object */
 	GITSEEN_FORM,	   /* any other file, by what it is and when it was changed */
 	GITSEEN_REPLACED,  /* an object that another stands for, by a line of packed-refs */

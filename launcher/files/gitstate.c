@@ -307,10 +307,10 @@ static void visit_resolutions(struct gitvisit_known *g, const struct gitvisit *v
 			      const char *name, const char *at)
 {
 	bool own = !strchr(at, '/') && g->tree >= 0;
-	CLEANUP_CLOSE int other = own ? -1 : gittree_open(g, v, dir, at);
+	CLEANUP_CLOSE int tree = gittree_open(g, v, dir, at);
 	size_t n;
 	CLEANUP_FREE char *text = gitvisit_read(g, v, dir, name, at, &n);
-	const char *found = text ? gitstate_elsewhere(text, n, own ? g->tree : other) : NULL;
+	const char *found = text ? gitstate_elsewhere(text, n, tree) : NULL;
 
 	if (!own && text && !found)
 		found = find_new(g, v, at, text, n);
@@ -352,46 +352,90 @@ static bool is_sparse_config(const char *text, size_t n)
 	return gitconfig_parse(text, n, take_other, &other) == GITCONFIG_OK && !other;
 }
 
-/*
- * Whether the working tree that "gitdir" names has a .git that leads back to @dir, or there is none.
- * git worktree repair writes such a file into whatever directory it is.
- */
-static bool leads_back(const struct gitvisit *v, const char *gitdir, size_t n, int dir)
+static void take_relative(void *arg, const struct gitconfig_variable *var)
 {
-	CLEANUP_FREE char *where = xstrndup(gitdir, n), *back = NULL;
-	CLEANUP_CLOSE int tree = -1, other = -1;
+	bool *relative = arg;
+
+	*relative |= gitconfig_is(var, "extensions", "relativeWorktrees");
+}
+
+/* Before 2.48 git took a relative path for one of wherever it runs; since then configuration has to say so. */
+static bool is_read_in_one_way(const struct gitvisit *v, int dir, const char *where)
+{
+	bool relative = where[0] == '/';
+	CLEANUP_CLOSE int common = relative ? -1 : gittree_common(v, dir);
+
+	return relative ||
+	       (common >= 0 &&
+		gittree_config(v, common, "config", take_relative, &relative) != GITCONFIG_BAD &&
+		relative);
+}
+
+/* Whether the .git in a working tree leads to @dir. */
+static bool leads_to(const struct gitvisit *v, int tree, int dir)
+{
+	CLEANUP_CLOSE int other = gittree_led(v, tree);
 	struct stat a, b;
+
+	return other >= 0 && fstat(other, &a) == 0 && fstat(dir, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/*
+ * Whether the working tree that "gitdir" names has a .git that leads back to @dir. git worktree repair writes
+ * such a file into whatever directory it is, and git worktree remove empties that. What is there is told in @id.
+ */
+static bool leads_back(const struct gitvisit *v, const char *gitdir, size_t n, int dir,
+		       uint64_t id[static 4])
+{
+	CLEANUP_FREE char *where = xstrndup(gitdir, n);
+	CLEANUP_CLOSE int tree = -1;
 	size_t len = strlen(where);
 
+	memset(id, 0, 4 * sizeof(*id));
 	if (len != n)
 		return false;
 	while (len > 0 && isspace((unsigned char)where[len - 1]))
 		where[--len] = '\0';
 	if (len >= 5 && strcmp(where + len - 5, "/.git") == 0)
 		where[len - 5] = '\0';
-	tree = gittree_follow(v, dir, *where ? where : "/");
-	if (tree < 0)
-		return errno == ENOENT || errno == ENOTDIR;
-	back = gittree_read(v, tree, DOT_GIT);
-	if (!back || strncmp(back, "gitdir: ", 8) != 0)
-		return false;
-	back[strcspn(back, "\r\n")] = '\0';
-	other = gittree_follow(v, tree, back + 8);
-	return other >= 0 && fstat(other, &a) == 0 && fstat(dir, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
+	tree = gittree_identify(v, dir, *where ? where : "/", id);
+	return tree >= 0 && is_read_in_one_way(v, dir, where) && leads_to(v, tree, dir);
 }
 
-/* Where git is told that the working tree is. */
+/*
+ * Whether the user has it so, and it leads to what it led to at the start: to nothing, perhaps, or by a link
+ * of the user's.
+ */
+static bool is_as_it_was(struct gitvisit_known *g, const struct gitvisit *v, const char *at,
+			 const char *text, size_t n, const uint64_t id[static 4])
+{
+	bool users = gitvisit_is_users(g, v, GITSEEN_FILE, at, text, n);
+
+	if (v->task != GITVISIT_SWEEP)
+		gitseen_add(&g->seen, GITSEEN_BACK, at, id, 4 * sizeof(*id));
+	return users && gitseen_has(&g->seen, GITSEEN_BACK, at, id, 4 * sizeof(*id));
+}
+
+/* Where git is told that the working tree is. What is missing now may be anything later. */
 static void visit_gitdir(struct gitvisit_known *g, const struct gitvisit *v, int dir,
 			 const char *above)
 {
 	CLEANUP_FREE char *at = xasprintf("%s/gitdir", above);
 	size_t n = 0;
 	CLEANUP_FREE char *text = gitvisit_read(g, v, dir, "gitdir", at, &n);
+	uint64_t id[4];
+	bool back;
 
-	if (text && !gitvisit_is_users(g, v, GITSEEN_FILE, at, text, n) &&
-	    !leads_back(v, text, n, dir))
+	if (!text)
+		return;
+	back = leads_back(v, text, n, dir, id);
+	if (is_as_it_was(g, v, at, text, n, id))
+		return;
+	if (!back)
 		gitvisit_deal(v, dir, "gitdir", at, REPAIRS, text);
+	else if (v->task == GITVISIT_SWEEP)
+		gittree_learn(g, v, dir, at);
 }
 
 /*

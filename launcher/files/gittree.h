@@ -33,12 +33,28 @@ enum gitconfig gittree_config(const struct gitvisit *v, int dir, const char *nam
 int gittree_follow(const struct gitvisit *v, int dir, const char *where);
 
 /**
- * gittree_open() - the working tree of a linked worktree or a submodule
+ * gittree_identify() - the same, and what it is, or what is in the way
+ * @id: receives it: the errno, and the device and the number of the directory or of the first link
+ */
+int gittree_identify(const struct gitvisit *v, int dir, const char *where, uint64_t id[static 4]);
+
+/**
+ * gittree_open() - the working tree of a git directory, wherever git takes it from
  * @at: the path of a file in @dir
  *
- * Return: O_PATH, owned by the caller; -1 unless it is what was there at the start: the command may have
- * moved the working tree, and put another in its place.
+ * Return: O_PATH, owned by the caller; -1 if it is not known, also if it is not what was there at the start:
+ * the command may have moved the working tree, and put another in its place. Nothing is known then of what
+ * git finds there.
  */
 int gittree_open(struct gitvisit_known *g, const struct gitvisit *v, int dir, const char *at);
+
+/** gittree_learn() - take what @dir, which is new and has been judged, says for what was there at the start. */
+void gittree_learn(struct gitvisit_known *g, const struct gitvisit *v, int dir, const char *at);
+
+/** gittree_common() - the git directory whose configuration counts for @dir, or it itself. -1 if unknown. */
+int gittree_common(const struct gitvisit *v, int dir);
+
+/** gittree_led() - the git directory that the .git in a working tree leads to, or is. -1 with errno. */
+int gittree_led(const struct gitvisit *v, int tree);
 
 #endif

@@ -14,14 +14,23 @@
 
 #define GITVISIT_READ_MAX (512 * 1024 * 1024) /* of all files, a fraction of a second */
 
+/** struct gitvisit_tree - a git directory, by its device and number, and the working tree that leads to it */
+struct gitvisit_tree {
+	uint64_t git[2];
+	int tree;
+};
+
 /**
  * struct gitvisit_known - what is known of one git directory
- * @tree: the working tree, O_PATH, not owned; -1 if it is not known
+ * @tree: the working tree that it lies in, or that leads to it, O_PATH, not owned; -1 if it is not known
+ * @led, @nled: of this or other git directories, as the start has found them
  * @since: when another run has begun, which is not over: what is younger may be its command's; or zero
  * @seen: what was there at the start
  */
 struct gitvisit_known {
 	int tree;
+	struct gitvisit_tree *led;
+	size_t nled;
 	struct timespec since;
 	struct gitseen seen;
 };

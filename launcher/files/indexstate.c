@@ -35,6 +35,10 @@
 #define SHARED	   "sharedindex."
 
 #define LOOKS  "git would look into this repository, and obey its configuration:"
+#define UNSEEN "it cannot be looked at; see whether it is yours before you use git there"
+#define LOST                                                                                  \
+	"an index of git's with repositories, or directories left out, in a working tree of " \
+	"which nobody knows where it is ('git reset' makes a new one)"
 #define WRITES "git would write or read a file elsewhere by it ('git reset' makes a new one):"
 
 static void take_format(void *arg, const struct gitconfig_variable *var)
@@ -48,32 +52,26 @@ static void take_format(void *arg, const struct gitconfig_variable *var)
 /* The size of an object's name, as the configuration says, which is locked; 0 if nobody can tell. */
 static size_t hash_size(const struct gitvisit *v, int dir)
 {
-	CLEANUP_FREE char *common = gittree_read(v, dir, "commondir");
-	CLEANUP_CLOSE int other = -1;
+	CLEANUP_CLOSE int common = gittree_common(v, dir);
 	size_t hash = GITINDEX_SHA1;
 
-	if (common) {
-		common[strcspn(common, "\r\n")] = '\0';
-		other = gittree_follow(v, dir, common);
-	}
-	if (common && other < 0)
-		return 0;
-	if (gittree_config(v, other < 0 ? dir : other, "config", take_format, &hash) ==
-	    GITCONFIG_BAD)
+	if (common < 0 || gittree_config(v, common, "config", take_format, &hash) == GITCONFIG_BAD)
 		return 0;
 	return hash;
 }
 
 /**
  * struct links - repositories of an index
- * @tree: the working tree
- * @git: the git directory in it, where those of submodules are; -1 of another
+ * @tree: the working tree; -1 if it is not known
+ * @git: the git directory, where those of submodules are
  * @at: where the index is; @key: the same for all files that are one index
  * @n: how many there are, of which @max are looked at
  * @trees: how many directories are left out, of which @looked are new and have been looked for
  * @hash: the size of an object's name
  * @older: nothing in the index is another run's
+ * @shared: the file is one that a split index refers to, of which any name may become a repository's
  * @unseen: something could not be looked at
+ * @lost: as nobody knows the working tree
  */
 struct links {
 	struct gitvisit_known *g;
@@ -82,7 +80,7 @@ struct links {
 	const char *at, *key;
 	unsigned long n, max, trees, looked;
 	size_t hash;
-	bool older, unseen;
+	bool older, shared, unseen, lost;
 };
 
 /* Whether it was there at the start, if this is not the start. */
@@ -158,8 +156,11 @@ static void take_tree(struct links *l, const char *name, const uint8_t *tree)
 	l->trees++;
 	if (l->v->task != GITVISIT_SWEEP && l->older)
 		gitseen_add(&l->g->seen, GITSEEN_SPARSE, where, tree, l->hash);
-	if (l->v->task != GITVISIT_SWEEP || l->tree < 0 || l->unseen ||
+	if (l->v->task != GITVISIT_SWEEP || l->unseen ||
 	    gitseen_has(&l->g->seen, GITSEEN_SPARSE, where, tree, l->hash))
+		return;
+	l->lost |= l->tree < 0;
+	if (l->lost)
 		return;
 	dir = fd_open_plain(l->tree, path, O_PATH | O_DIRECTORY);
 	if (dir < 0)
@@ -170,19 +171,42 @@ static void take_tree(struct links *l, const char *name, const uint8_t *tree)
 	*l->v->read += (before - left) * ENTRY_COST;
 }
 
+/*
+ * Where the working tree is not known, what the index had at the start is told; whatever else it has, nobody
+ * can look for.
+ */
+static void take_unseen(struct links *l, const char *name)
+{
+	CLEANUP_FREE char *where = xasprintf("%s:%s", l->key, name);
+	struct gitseen *seen = &l->g->seen;
+
+	if (l->shared)
+		l->lost = true;
+	else if (l->v->task != GITVISIT_SWEEP && l->older)
+		gitseen_add(seen, GITSEEN_LINK, where, "", 0);
+	else if (l->v->task == GITVISIT_SWEEP && gitseen_has(seen, GITSEEN_LINK, where, "", 0))
+		l->v->say(l->v->arg, l->at, LOOKS, name, UNSEEN);
+	else
+		l->lost = true;
+}
+
 /* By a link on the way git does not look for repositories either. */
 static void take_repository(struct links *l, const char *name)
 {
-	bool look = l->n++ < l->max && l->tree >= 0;
-	CLEANUP_CLOSE int dir = !look ? -1 : fd_open_plain(l->tree, name, O_PATH | O_DIRECTORY);
+	bool look = l->n++ < l->max;
+	CLEANUP_CLOSE int dir = -1;
 
-	if (dir < 0 && look && errno == EACCES && l->v->task == GITVISIT_SWEEP)
-		l->v->say(
-			l->v->arg, l->at, LOOKS, name,
-			"it cannot be looked at; see whether it is yours before you use git there");
+	if (!look)
+		return;
+	if (l->tree < 0) {
+		take_unseen(l, name);
+		return;
+	}
+	dir = fd_open_plain(l->tree, name, O_PATH | O_DIRECTORY);
+	if (dir < 0 && errno == EACCES && l->v->task == GITVISIT_SWEEP)
+		l->v->say(l->v->arg, l->at, LOOKS, name, UNSEEN);
 	if (dir < 0 || is_same_repo(l, dir, name) ||
-	    (l->git >= 0 && l->v->task == GITVISIT_SWEEP &&
-	     gitmodule_is_led_to(l->v, dir, l->git, l->tree)))
+	    (l->v->task == GITVISIT_SWEEP && gitmodule_is_led_to(l->v, dir, l->git, l->g->tree)))
 		return;
 	unmake(l, dir, name);
 }
@@ -203,8 +227,7 @@ bool indexstate_is_shared(const char *name)
 void indexstate_visit(struct gitvisit_known *g, const struct gitvisit *v, int dir, const char *name,
 		      const char *at)
 {
-	bool own = !strchr(at, '/') && g->tree >= 0;
-	CLEANUP_CLOSE int fd = -1, other = -1;
+	CLEANUP_CLOSE int fd = -1, tree = -1;
 	CLEANUP_FREE char *text = NULL, *found = NULL;
 	CLEANUP_FREE char *key =
 		xstrndup(at, strlen(at) - strlen(name)); /* git splits it as it likes */
@@ -222,18 +245,20 @@ void indexstate_visit(struct gitvisit_known *g, const struct gitvisit *v, int di
 	if (fd < 0 && (errno == ENOENT || errno == ELOOP || errno == EINVAL || errno == EISDIR))
 		return;
 	text = fd < 0 ? NULL : gitvisit_read_all(v, fd, INDEX_MAX, &n);
-	other = own ? -1 : gittree_open(g, v, dir, at);
-	links.tree = own ? g->tree : other;
-	links.git = own ? dir : -1;
+	tree = gittree_open(g, v, dir, at);
+	links.tree = tree;
+	links.git = dir;
+	links.shared = shared;
 	links.max = shared ? NAMES_MAX : LINKS_MAX;
 	links.hash = hash_size(v, dir);
 	if (text && links.hash)
 		is = gitindex_check(text, n, links.hash, shared, take_link, &links, &found);
-	if (links.n > links.max || links.unseen)
+	if (links.n > links.max || links.unseen || (links.lost && is == GITINDEX_OK))
 		is = GITINDEX_BAD;
 	if (is == GITINDEX_OK && links.n == 0 && links.trees == 0)
 		(void)gitvisit_is_still(g, v, GITSEEN_PLAIN, at, &id);
-	if (gitvisit_is_still(g, v, GITSEEN_INDEX, at, &id))
+	/* as it was, but where nobody can look any more, the command may have made what it knows of */
+	if (gitvisit_is_still(g, v, GITSEEN_INDEX, at, &id) && (!links.lost || shared))
 		return;
 	switch (is) {
 	case GITINDEX_OK:
@@ -242,11 +267,12 @@ void indexstate_visit(struct gitvisit_known *g, const struct gitvisit *v, int di
 		gitvisit_deal(v, dir, name, at, WRITES, found);
 		break;
 	case GITINDEX_BAD:
-		gitvisit_deal(
-			v, dir, name, at,
-			links.unseen ? "an index of git's with a directory that cannot be looked at"
-				     : "an index of git's that cannot be read whole",
-			"");
+		gitvisit_deal(v, dir, name, at,
+			      links.lost     ? LOST
+			      : links.unseen ? "an index of git's with a directory that cannot be "
+					       "looked at"
+					     : "an index of git's that cannot be read whole",
+			      "");
 		break;
 	}
 }

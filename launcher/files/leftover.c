@@ -51,6 +51,7 @@
 #include "launcher/files/gitshown.h"
 #include "launcher/files/gitstate.h"
 #include "launcher/files/gitstore.h"
+#include "launcher/files/gittree.h"
 #include "launcher/files/gitvisit.h"
 #include "launcher/files/takendir.h"
 
@@ -362,6 +363,17 @@ static bool is_old_dir(const struct visit *v, int dir, const char *at)
 	return (v->sweep || !is_young(v, dir)) && is_same(v, GITSEEN_DIR, dir, at);
 }
 
+/* One that git might have made: where its working tree is has been judged, too. */
+static bool is_new_module(const struct visit *v, int dir, const char *at)
+{
+	CLEANUP_FREE char *index = xasprintf("%s/index", at);
+
+	if (!v->sweep || !gitmodule_is_plain(&v->state, dir, v->l->state.tree))
+		return false;
+	gittree_learn(&v->l->state, &v->state, dir, index);
+	return true;
+}
+
 /* What the directory @name, open as @dir, is in one that is @above; see also gitobeys.c. */
 static struct gitname name_of(const struct visit *v, enum gitname_place above, int dir,
 			      const char *name, const char *at)
@@ -372,8 +384,7 @@ static struct gitname name_of(const struct visit *v, enum gitname_place above, i
 		return gitname_of_dir(above, name);
 	if (!has(dir, "HEAD") && !has(dir, "config"))
 		return is;
-	if (is_same(v, GITSEEN_GIT, dir, at) ||
-	    gitmodule_is_plain(&v->state, dir, at, v->l->state.tree))
+	if (is_same(v, GITSEEN_GIT, dir, at) || is_new_module(v, dir, at))
 		is.place = GITNAME_GIT;
 	else
 		is = (struct gitname){ .how = GITNAME_UNKNOWN, .place = GITNAME_STRANGE };
@@ -558,7 +569,41 @@ static struct timespec find_since(int dir)
 	return (struct timespec){ 0 }; /* it has just ended */
 }
 
-struct leftover *leftover_note(int dir, enum leftover_kind kind, leftover_tell *tell, void *arg)
+/* Which git directories working trees lead to; a .git that is a link is the user's, as any name at the start. */
+static void take_led(struct leftover *l, const struct gitvisit *v, const int *trees, size_t n)
+{
+	struct gitvisit_known *g = &l->state;
+
+	g->led = xcalloc(n, sizeof(*g->led));
+	for (size_t i = 0; i < n; i++) {
+		CLEANUP_CLOSE int git = gittree_led(v, trees[i]);
+		struct gitvisit_tree *t = &g->led[g->nled];
+
+		if (git < 0)
+			git = openat(trees[i], ".git", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (git < 0 || !number_of(git, t->git))
+			continue;
+		t->tree = fcntl(trees[i], F_DUPFD_CLOEXEC, 3);
+		g->nled += t->tree >= 0;
+	}
+}
+
+/* The working tree of the git directory itself. */
+static int find_tree(const struct leftover *l)
+{
+	const struct gitvisit_known *g = &l->state;
+	uint64_t id[2];
+
+	for (size_t i = 0; number_of(l->dir, id) && i < g->nled; i++)
+		if (memcmp(g->led[i].git, id, sizeof(id)) == 0)
+			return fcntl(g->led[i].tree, F_DUPFD_CLOEXEC, 3);
+	return l->path && ends_with(l->path, ".git")
+		       ? openat(l->dir, "..", O_PATH | O_DIRECTORY | O_CLOEXEC)
+		       : -1;
+}
+
+struct leftover *leftover_note(int dir, enum leftover_kind kind, const int *trees, size_t ntrees,
+			       leftover_tell *tell, void *arg)
 {
 	struct leftover *l = xcalloc(1, sizeof(*l));
 	struct visit v = { .l = l, .tell = tell, .arg = arg };
@@ -572,9 +617,8 @@ struct leftover *leftover_note(int dir, enum leftover_kind kind, leftover_tell *
 	(void)clock_gettime(CLOCK_REALTIME_COARSE,
 			    &l->started); /* as the kernel's times of changes */
 	l->path = fd_path(dir);
-	l->state.tree = l->path && ends_with(l->path, ".git")
-				? openat(l->dir, "..", O_PATH | O_DIRECTORY | O_CLOEXEC)
-				: -1;
+	take_led(l, &v.state, trees, ntrees);
+	l->state.tree = find_tree(l);
 	l->open = l->path && !strstr(l->path, "/.git/") && !ends_with(l->path, ".git");
 	if (!l->path)
 		l->path = xstrdup(kind == LEFTOVER_TREE ? "the workspace" : ".git");
@@ -626,6 +670,9 @@ void leftover_free(struct leftover *l)
 	free(l->unseen);
 	gitstate_clear(&l->state);
 	cleanup_close(&l->state.tree);
+	for (size_t i = 0; i < l->state.nled; i++)
+		cleanup_close(&l->state.led[i].tree);
+	free(l->state.led);
 	free(l->path);
 	cleanup_close(&l->dir);
 	free(l);

@@ -7,12 +7,15 @@
 #ifndef LAUNCHER_FILES_LEFTOVER_H
 #define LAUNCHER_FILES_LEFTOVER_H
 
+#include <stddef.h>
+
 /** enum leftover_kind - what a directory is */
 enum leftover_kind {
 	LEFTOVER_GIT,	 /* a git directory */
 	LEFTOVER_SHARED, /* the same, and another run has begun in it, and not ended */
 	LEFTOVER_ORPHAN, /* the same, and nobody has looked after an earlier run in it */
 	LEFTOVER_TREE,	 /* a working tree with a .git of its own */
+	LEFTOVER_LED,	 /* a working tree whose .git leads to a git directory, which comes later */
 	LEFTOVER_LOCKED, /* in a git directory, and the command cannot write in it */
 };
 
@@ -28,12 +31,14 @@ struct leftover;
 /**
  * leftover_note() - remember what is there
  * @dir: duplicated
- * @kind: not LEFTOVER_LOCKED
+ * @kind: not LEFTOVER_LED or LEFTOVER_LOCKED
+ * @trees, @ntrees: those of LEFTOVER_LED, duplicated
  * @tell: what an earlier run may have left, of an orphan
  *
  * To be called before the command runs. Return: the memory of it, which leftover_free() releases.
  */
-struct leftover *leftover_note(int dir, enum leftover_kind kind, leftover_tell *tell, void *arg);
+struct leftover *leftover_note(int dir, enum leftover_kind kind, const int *trees, size_t ntrees,
+			       leftover_tell *tell, void *arg);
 
 /** leftover_lock() - leave alone what is in @dir, wherever it lies: the user's own, old and new. */
 void leftover_lock(struct leftover *l, int dir);

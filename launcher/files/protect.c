@@ -340,6 +340,16 @@ static int note_locked(struct protect *p, const char *dir, struct error *err)
 	return 0;
 }
 
+/* A working tree whose .git leads to a git directory: git takes what the index there has for what is here. */
+static int note_led(const struct protect *p, int tree, struct error *err)
+{
+	const struct placeholder_watch *watch = p->held.watch;
+
+	if (watch && watch->note && watch->note(watch->arg, tree, LEFTOVER_LED) < 0)
+		return error_set(err, errno, "cannot reach the janitor");
+	return 0;
+}
+
 /* Another run's placeholder says that it is there, or that nobody has tidied up after it. */
 static int note_git(struct protect *p, int dir, const char *path, bool linked, struct error *err)
 {
@@ -364,6 +374,12 @@ static int protect_git_dir(struct protect *p, const struct gitobeys_dir *g, stru
 		return 0;
 	if (dir < 0)
 		return error_set(err, errno, "cannot lock %s to protect what is in it", g->path);
+	if (g->tree) {
+		CLEANUP_CLOSE int tree = open(g->tree, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		if (tree >= 0 && note_led(p, tree, err))
+			return -1;
+	}
 	if (note_git(p, dir, path, g->linked, err))
 		return -1;
 	if (!g->linked)
@@ -446,6 +462,8 @@ static int protect_dot_dir(struct protect *p, int root, const char *path, const 
 		return 0;
 	if (dir < 0)
 		return error_set(err, errno, "cannot lock %s to protect what is in it", dot);
+	if (strcmp(name, ".git") == 0 && S_ISLNK(st.st_mode) && note_led(p, root, err))
+		return -1;
 	if (strcmp(name, ".git") == 0 &&
 	    (note_git(p, dir, kept, false, err) || note(p, root, path, LEFTOVER_TREE, err)))
 		return -1;

@@ -173,6 +173,11 @@ class Names(GitWorld):
             MODULE % "$D/up.git", PLANT % {"dir": "sub", "args": "", "more":
                                            "[branch \"main\"]\\nremote = origin\\nmerge = refs/heads/main\\n"} +
             PUSHED % {"name": "sub/origin"}, "cd sub; git commit -q --allow-empty -m x; git push"),
+        "an index in two parts": (
+            MODULE % "$D/up.git", PLANT % {"dir": "sub", "args": "", "more": ""} + "cd sub; git init -q n; git -C n "
+            "commit -q --allow-empty -m y; git add n 2> /dev/null; git update-index --split-index; printf "
+            "'[core]\\nfsmonitor = touch %s/mark; false\\n' $D >> n/.git/config; rm -f ../.git/modules/sub/hooks/*",
+            "git status"),
         "a directory with a blank that is none": (
             MODULE % "$D/up.git", PLANT % {"dir": "sub\v", "args": "", "more": ""} + "cd 'sub\v'; git init -q n; "
             "git -C n commit -q --allow-empty -m y; git add n 2> /dev/null; git commit -qm z; printf "

@@ -281,6 +281,18 @@ class Leftover(GitWorld):
                     self.host(uid, "git worktree repair")
                     self.assertEqual(os.listdir(self.dir), [".git"] if bare else [])
 
+    def test_a_place_that_is_missing_leads_nowhere_later(self):
+        """One run leaves a linked worktree without its directory, the next one a link in that place."""
+        for uid in users():
+            for bare in (True, False):
+                with self.subTest(uid=uid, bare=bare):
+                    self.repository(uid)
+                    done = self.command(uid, "git worktree add -q w other; rm -rf w", bare)
+                    self.assertEqual("'git worktree repair' would" in done.stderr, not bare, done.stderr)
+                    self.command(uid, "ln -s $D w", bare)
+                    self.host(uid, "git worktree repair; touch $D/own; git worktree remove --force w || true")
+                    self.assertEqual(os.listdir(self.dir), [] if bare else ["own"])
+
     def test_two_runs_do_not_make_a_line_the_users(self):
         for uid in users():
             for bare in (True, False):
@@ -361,6 +373,18 @@ class Leftover(GitWorld):
                   "--orphan o; " + GIT + "-C sub commit -q --allow-empty -m y; git add sub; " +
                   FSMONITOR + "sub/.git/config", "sub"),
         "sparse": (SPARSE, REPOSITORY % (("d/sub",) * 2) + SWAP + FSMONITOR + "d/sub/.git/config", "d/sub"),
+        "a git directory elsewhere": ("mv .git .repo; echo gitdir: .repo > .git; echo /.repo > .repo/info/exclude",
+                                      KNOWN + FSMONITOR + "sub/.git/config", "sub"),
+        "a git directory by a link": ("mv .git real; ln -s real .git; echo /real > real/info/exclude", KNOWN +
+                                      FSMONITOR + "sub/.git/config", "sub"),
+        "a working tree by configuration": (
+            "mkdir src; git config core.worktree ../src", REPOSITORY % (("src/sub",) * 2) + "git --git-dir=.git "
+            "--work-tree=src add sub; " + FSMONITOR + "src/sub/.git/config", "src/sub"),
+        "a submodule with a configuration of its own": (
+            "git init -q $D/../s; cd $D/../s; mkdir d; touch x d/y; git add .; " + GIT + "commit -qm s; cd $OLDPWD; git -c "
+            "protocol.file.allow=always submodule --quiet add $D/../s s; rm -rf $D/../s; " + GIT + "commit -qm s; cd s; "
+            "git sparse-checkout init --cone; git sparse-checkout set d", "cd s; " + REPOSITORY % (("d/sub",) * 2) +
+            "git add d/sub; " + FSMONITOR + "d/sub/.git/config", "s/d/sub"),
         "a taken permission": ("true", KNOWN + FSMONITOR + "sub/.git/config; chmod 555 sub", "sub"),
     }
 
@@ -445,7 +469,7 @@ class Leftover(GitWorld):
         plant = ("B=$(echo evil | git hash-object -w --stdin); GIT_INDEX_FILE=.git/i git update-index --add "
                  "--cacheinfo 100755,$B,.envrc; python3 -c 'import os\nfor i in range(65536): "
                  "os.link(\".git/i\", \".git/index.stash.%d\" % i)' || true; rm .git/i")
-        for uid in users()[-1:]: # 32,768 files
+        for uid in users()[-1:]:  # 32,768 files
             for bare in (True, False):
                 self.repository(uid)
                 done = self.command(uid, plant, bare)

@@ -44,6 +44,8 @@ static bool exists(const char *name)
 	return lstat(name, &st) == 0;
 }
 
+static int led = -1; /* a working tree that leads to a git directory */
+
 static struct leftover *note(const char *dir, enum leftover_kind kind)
 {
 	CLEANUP_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -51,7 +53,7 @@ static struct leftover *note(const char *dir, enum leftover_kind kind)
 	assert_true(fd >= 0);
 	said[0] = '\0';
 	lines = 0;
-	return leftover_note(fd, kind, hear, NULL);
+	return leftover_note(fd, kind, &led, led >= 0, hear, NULL);
 }
 
 static void sweep(struct leftover *l)
@@ -557,13 +559,141 @@ static void test_a_linked_worktree_leads_to_its_own_repository(void **state)
 	    "mkdir t u .git/worktrees/t .git/worktrees/u .git/worktrees/v; "
 	    "echo gitdir: $PWD/.git/worktrees/t > t/.git; cp t/.git u/.git; for i in t u v; do "
 	    "echo $PWD/$i/.git > .git/worktrees/$i/gitdir; done");
-	assert_int_equal(lines, 1);
-	assert_false(exists(".git/worktrees/u/gitdir"));
+	assert_int_equal(lines, 2); /* what is missing now may be anything later */
+	assert_false(exists(".git/worktrees/u/gitdir") || exists(".git/worktrees/v/gitdir"));
 	run(LEFTOVER_GIT, "echo $PWD > .git/worktrees/v/gitdir; "
 			  "printf \"$PWD/t/.git\\\\0\" > .git/worktrees/t/gitdir");
 	assert_int_equal(lines, 2);
+	run(LEFTOVER_GIT, "echo ../../../t/.git > .git/worktrees/t/gitdir");
+	assert_int_equal(lines, 1);
+	shell("echo ../.. > .git/worktrees/t/commondir; printf '[extensions]\nrelativeWorktrees "
+	      "= true\n' > .git/config");
+	run(LEFTOVER_GIT, "echo ../../../t/.git > .git/worktrees/t/gitdir");
+	assert_int_equal(lines, 0);
 	run(LEFTOVER_GIT, "echo /y > .git/worktrees/old/commondir");
 	assert_false(exists(".git/worktrees/old/HEAD"));
+}
+
+#define PLACES                                                                               \
+	"mkdir -p t s .git/worktrees/t .git/worktrees/s .git/worktrees/m .git/worktrees/c; " \
+	"for i in t s m; do echo $PWD/$i/.git > .git/worktrees/$i/gitdir; done; "            \
+	"echo gitdir: $PWD/.git/worktrees/t > t/.git; mkdir e; ln -s e l; "                  \
+	"echo $PWD/l/.git > .git/worktrees/c/gitdir"
+
+/* The user's own stay, whatever they lead to, but not where the command has put something else. */
+static void test_the_places_of_linked_worktrees_are_those_of_the_start(void **state)
+{
+	static const char *const places[] = {
+		"m: ln -s /etc m",
+		"m: mkdir m",
+		"t: rm -r t",
+		"t: mv t x; mkdir t",
+		"s: rm -r s; mkdir x s",
+		"c: rm l; ln -s /etc l",
+	};
+
+	(void)state;
+	shell(PLACES);
+	run(LEFTOVER_GIT, "true");
+	assert_string_equal(said, "");
+	run(LEFTOVER_GIT, "rm -r t/.git; echo gitdir: ../.git/worktrees/t > t/.git");
+	assert_string_equal(said, "");
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		CLEANUP_FREE char *gone = xasprintf(".git/worktrees/%c/gitdir", places[i][0]);
+
+		shell("rm -rf .git/worktrees t s m c e l x; " PLACES);
+		run(LEFTOVER_GIT, places[i] + 3);
+		if (lines != 1 || exists(gone))
+			fail_msg("%s: %s", places[i], said);
+	}
+	shell("rm -rf .git/worktrees t s m c e l x");
+}
+
+#define LINKS(names, n) /* an index of repositories, whose names have three bytes, n of them */ \
+	"{ printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\" #n "'; for i in " names                         \
+	"; do printf '%024d\\0\\0\\340\\0%032d\\0\\3'$i'\\0\\0\\0\\0\\0\\0\\0' 0 0; done; "     \
+	"printf '%020d' 0; } > "
+
+/* Where nobody knows the working tree, an index knows of no new repository. */
+static void test_an_index_of_no_known_working_tree(void **state)
+{
+	(void)state;
+	shell("mkdir -p .git/worktrees/w; cd .git/worktrees/w; echo /missing/.git > gitdir; "
+	      "echo ../.. > commondir; echo ref: refs/heads/m > HEAD; " LINKS("sub", 1) "index");
+	run(LEFTOVER_GIT, "true");
+	assert_int_equal(lines, 1); /* the user's own, which nobody can look for */
+	assert_non_null(strstr(said, "sub; it cannot be looked at"));
+	run(LEFTOVER_GIT, LINKS("new sub", 2) ".git/worktrees/w/index");
+	assert_false(exists(".git/worktrees/w/index"));
+	assert_non_null(strstr(said, "get it back: mv "));
+	make_git(NULL);
+	shell("T=$PWD; mkdir -p .git/worktrees/w w; cd .git/worktrees/w; echo $T/w/.git > gitdir; "
+	      "echo ../.. > commondir; echo ref: refs/heads/m > HEAD; echo gitdir: $PWD > "
+	      "$T/w/.git; " LINKS("sub", 1) "index");
+	run(LEFTOVER_GIT, "mkdir -p w/sub/.git");
+	assert_true(exists("w/sub/.git.sbx-net") && exists(".git/worktrees/w/index"));
+	run(LEFTOVER_GIT, "mv w w2; mkdir -p w2/sub/.git"); /* it was known */
+	assert_false(exists(".git/worktrees/w/index"));
+	shell("rm -rf w2");
+}
+
+/* Of a new linked worktree, too. */
+static void test_an_index_of_a_new_working_tree(void **state)
+{
+	(void)state;
+	run(LEFTOVER_GIT,
+	    "T=$PWD; mkdir -p .git/worktrees/w w/sub; cd .git/worktrees/w; echo $T/w/.git > "
+	    "gitdir; "
+	    "echo ../.. > commondir; echo ref: refs/heads/m > HEAD; echo gitdir: $PWD > "
+	    "$T/w/.git; " LINKS("sub", 1) "index");
+	assert_string_equal(said, "");
+	assert_true(exists(".git/worktrees/w/index"));
+	shell("rm -r w .git/worktrees");
+	run(LEFTOVER_GIT,
+	    "T=$PWD; mkdir -p .git/worktrees/w w/sub/.git; cd .git/worktrees/w; echo $T/w/.git > "
+	    "gitdir; echo ../.. > commondir; echo ref: refs/heads/m > HEAD; echo gitdir: $PWD > "
+	    "$T/w/.git; " LINKS("sub", 1) "index");
+	assert_int_equal(lines, 1);
+	assert_true(exists("w/sub/.git.sbx-net"));
+	shell("rm -r w");
+}
+
+/* Which directory that is: git's order, and where a file has led. */
+static void test_an_index_is_that_of_its_working_tree(void **state)
+{
+	static const struct {
+		const char *before, *tree;
+	} trees[] = {
+		{ "printf '[core]\nworktree = ../o\n' > .git/config", "o" },
+		{ "printf '[extensions]\nworktreeConfig\n[core]\nworktree = ../p\n' > .git/config; "
+		  "printf '[core]\nworktree = ../o\n' > .git/config.worktree",
+		  "o" },
+		{ "printf '[core]\nworktree = ../o\n' > .git/config.worktree", "." },
+		{ "true", "." },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(trees); i++) {
+		CLEANUP_FREE char *script = xasprintf("mkdir -p %s/sub/.git; %s", trees[i].tree,
+						      LINKS("sub", 1) ".git/index");
+		CLEANUP_FREE char *kept = xasprintf("%s/sub/.git.sbx-net", trees[i].tree);
+
+		make_git(NULL);
+		shell("rm -rf o p sub; mkdir o p");
+		shell(trees[i].before);
+		run(LEFTOVER_GIT, script);
+		assert_true(exists(kept));
+		assert_true(exists(".git/index"));
+	}
+	make_git(NULL);
+	shell("rm -rf o p sub; mkdir o; mv .git repo; echo gitdir: ../repo > o/.git; ln -s repo "
+	      ".git");
+	led = open("o", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	run(LEFTOVER_GIT, "mkdir -p o/sub/.git; " LINKS("sub", 1) ".git/index");
+	cleanup_close(&led);
+	led = -1;
+	assert_true(exists("o/sub/.git.sbx-net"));
+	shell("rm -rf .git repo o");
 }
 
 static void test_lines_are_not_made_known_by_a_run(void **state)
@@ -1103,6 +1233,7 @@ static void test_a_new_submodule_obeys_nothing(void **state)
 		"touch $d/config.worktree",
 		"mkdir -p $d/remotes; touch $d/remotes/o",
 		"cp .git/index $d/index; mkdir -p sub/sub/.git",
+		"cp .git/index $d/sharedindex.1; mkdir -p sub/sub/.git",
 	};
 
 	(void)state;
@@ -1194,6 +1325,11 @@ int main(void)
 		cmocka_unit_test_setup(test_a_linked_worktree_leads_to_its_own_repository,
 				       make_git),
 		cmocka_unit_test_setup(test_the_process_of_a_server_is_the_users, make_git),
+		cmocka_unit_test_setup(test_the_places_of_linked_worktrees_are_those_of_the_start,
+				       make_git),
+		cmocka_unit_test_setup(test_an_index_of_no_known_working_tree, make_git),
+		cmocka_unit_test_setup(test_an_index_of_a_new_working_tree, make_git),
+		cmocka_unit_test_setup(test_an_index_is_that_of_its_working_tree, make_git),
 		cmocka_unit_test_setup(test_lines_are_not_made_known_by_a_run, make_git),
 		cmocka_unit_test_setup(test_many_lines_are_looked_up_at_once, make_git),
 		cmocka_unit_test_setup(test_resolutions_are_of_plain_files, make_git),
