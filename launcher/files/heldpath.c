@@ -1,6 +1,7 @@
 #include "launcher/files/heldpath.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -190,6 +191,21 @@ static int walk_barred(struct walk *w, int code)
 	return 0;
 }
 
+/* A directory on the way that a killed run has made goes at the end, if it is empty then. */
+static int walk_adopt(struct walk *w, const char *at, const char *name)
+{
+	char canonical[PATH_MAX];
+	int dir;
+
+	if (!protect_root_of(w->p, at) || !placeholders_is(AT_FDCWD, at, NULL))
+		return 0;
+	dir = placeholders_open_dir(&w->p->held, w->done[0] ? w->done : "/", canonical);
+	if (dir < 0)
+		return walk_refuse(w, errno, "its place cannot be locked");
+	placeholders_adopt(&w->p->held, dir, name, NULL);
+	return 0;
+}
+
 static int walk_step(struct walk *w, char name[static NAME_MAX + 1])
 {
 	CLEANUP_FREE char *at = xasprintf("%s/%s", w->done, name);
@@ -213,6 +229,8 @@ static int walk_step(struct walk *w, char name[static NAME_MAX + 1])
 	w->ended = walk_ends(w);
 	if (w->ended)
 		return walk_lock(w, name, &st);
+	if (walk_adopt(w, at, name) < 0)
+		return -1;
 	walk_enter(w, name);
 	return 0;
 }

@@ -47,6 +47,7 @@ struct placeholder_watch {
  * struct placeholders - all of a run's
  * @v, @n: in the order in which they were made
  * @dirs, @ndirs: the directories they are in, each under a shared lock
+ * @locked_by: after EWOULDBLOCK: a process that keeps a directory locked; -1 if nobody can tell
  * @watch: not owned; NULL if nobody is to be told
  */
 struct placeholders {
@@ -54,6 +55,7 @@ struct placeholders {
 	size_t n;
 	int *dirs;
 	size_t ndirs;
+	pid_t locked_by;
 	const struct placeholder_watch *watch;
 };
 
@@ -86,24 +88,25 @@ void placeholders_adopt(struct placeholders *h, int dir, const char *name, const
  */
 int placeholders_make_way(struct placeholders *h, int dir, const char *name);
 
-/** placeholders_is() - whether something is one, of whichever run. */
+/** placeholders_is() - whether something is one, of whichever run and user; also one on the way. */
 bool placeholders_is(int dir, const char *name, const char *content);
 
 /**
  * placeholders_is_orphan() - whether a killed run has left a placeholder, and nobody is there to tidy up
  * @dir: from placeholders_open_dir()
  *
- * To be asked before anything is settled in @dir.
+ * To be asked before anything is settled in @dir. Return: 0, 1; -1 with errno: @dir is locked no more.
  */
-bool placeholders_is_orphan(int dir, const char *name, const char *content);
+int placeholders_is_orphan(struct placeholders *h, int dir, const char *name, const char *content);
 
 /**
  * placeholders_are_all() - whether nothing is in a directory but what a killed run left behind
  * @top: from placeholders_open_dir()
  *
- * That is removed. Placeholders of a run that lasts count as something.
+ * That is removed. Placeholders of a run that lasts count as something. Return: as
+ * placeholders_is_orphan().
  */
-bool placeholders_are_all(int top);
+int placeholders_are_all(struct placeholders *h, int top);
 
 /**
  * placeholders_remove() - remove those that no other run needs

@@ -350,14 +350,30 @@ static int note_led(const struct protect *p, int tree, struct error *err)
 	return 0;
 }
 
+/* A directory that cannot be opened and locked; with errno. */
+static int refuse_locked(const struct protect *p, const char *path, struct error *err)
+{
+	int code = errno;
+
+	if (code == EWOULDBLOCK && p->held.locked_by > 0)
+		return error_set(err, 0,
+				 "cannot lock %s to protect what is in it: process %d keeps it "
+				 "locked (flock(2)); end that, or wait for it",
+				 path, (int)p->held.locked_by);
+	return error_set(err, code, "cannot lock %s to protect what is in it", path);
+}
+
 /* Another run's placeholder says that it is there, or that nobody has tidied up after it. */
 static int note_git(struct protect *p, int dir, const char *path, bool linked, struct error *err)
 {
 	const char *name = linked ? "config.worktree" : "commondir";
 	const char *content = linked ? "" : ".\n";
 	enum leftover_kind kind = LEFTOVER_GIT;
+	int orphan = placeholders_is_orphan(&p->held, dir, name, content);
 
-	if (placeholders_is_orphan(dir, name, content))
+	if (orphan < 0)
+		return refuse_locked(p, path, err);
+	if (orphan)
 		kind = LEFTOVER_ORPHAN;
 	else if (placeholders_is(dir, name, content))
 		kind = LEFTOVER_SHARED;
@@ -373,7 +389,7 @@ static int protect_git_dir(struct protect *p, const struct gitobeys_dir *g, stru
 	if (dir < 0 && (errno == ELOOP || errno == ENOENT || errno == ENOTDIR))
 		return 0;
 	if (dir < 0)
-		return error_set(err, errno, "cannot lock %s to protect what is in it", g->path);
+		return refuse_locked(p, g->path, err);
 	if (g->tree) {
 		CLEANUP_CLOSE int tree = open(g->tree, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
@@ -461,7 +477,7 @@ static int protect_dot_dir(struct protect *p, int root, const char *path, const 
 	if (dir < 0 && errno == ENOTDIR)
 		return 0;
 	if (dir < 0)
-		return error_set(err, errno, "cannot lock %s to protect what is in it", dot);
+		return refuse_locked(p, dot, err);
 	if (strcmp(name, ".git") == 0 && S_ISLNK(st.st_mode) && note_led(p, root, err))
 		return -1;
 	if (strcmp(name, ".git") == 0 &&
@@ -483,11 +499,12 @@ static int protect_root(struct protect *p, const char *root, const struct homes 
 	if (top < 0 && errno == ENOTDIR)
 		return 0; /* a single file is granted */
 	if (top < 0)
-		return error_set(err, errno, "cannot lock %s to protect what is in it", root);
+		return refuse_locked(p, root, err);
 	if (check_root(p, top, root, err) < 0)
 		return -1;
-	if (placeholders_are_all(top))
-		return 0;
+	rc = placeholders_are_all(&p->held, top);
+	if (rc)
+		return rc < 0 ? refuse_locked(p, root, err) : 0;
 	for (size_t i = 0; i < ARRAY_SIZE(dot_dirs); i++)
 		if (protect_dot_dir(p, top, path, dot_dirs[i], err))
 			return -1;

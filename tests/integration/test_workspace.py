@@ -517,9 +517,9 @@ class Workspace(WorldCase):
 
     # ---- and afterwards
 
-    def start(self, script=":"):
-        proc = self.w.popen(self.w.sbx_argv(["-C", self.dir],
-                                            ["sh", "-c", script + "; echo up; sleep 1000"]),
+    def start(self, script=":", *options, uid=None):
+        proc = self.w.popen(self.w.sbx_argv(["-C", self.dir, *options],
+                                            ["sh", "-c", script + "; echo up; sleep 1000"]), uid=uid,
                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.addCleanup(proc.stdout.close)
         self.assertEqual(proc.stdout.readline(), b"up\n")
@@ -541,16 +541,141 @@ class Workspace(WorldCase):
 
     def test_everything_killed_at_once(self):
         self.host("echo a > a")
-        proc = self.start()
-        for pid in [proc.pid, *self.w.processes()]:
+        self.kill_all(self.start())
+        self.works("test -d .claude")
+        self.await_names(["a"])
+
+    def all_names(self):
+        """Every name in the workspace, .git included"""
+        return sorted(os.path.join(at, name) for at, dirs, files in os.walk(self.dir) for name in dirs + files)
+
+    def test_nothing_stays_whatever_the_umask(self):
+        self.repository()
+        before = self.all_names()
+        for umask in ("000", "022", "027", "077", "0777"):
+            with self.subTest(umask):
+                argv = self.w.sbx_argv(["-C", self.dir], ["sh", "-ec", "test -e .git/config.lock; test -d .claude"])
+                done = self.w.run(["sh", "-c", "umask %s; exec \"$@\"" % umask, "sh", *argv])
+                self.assertWorks(done)
+                self.await_names([".git", "a", "d"])
+                self.assertEqual(self.all_names(), before)
+
+    def test_nothing_stays_whatever_an_access_list_says(self):
+        tool("setfacl")
+        self.repository()
+        self.host("setfacl -d -m u::rwx,g::---,o::--- . .git && chmod g+s . .git")
+        before = self.all_names()
+        self.works("test -e .git/config.lock && test -d .claude")
+        self.await_names([".git", "a", "d"])
+        self.assertEqual(self.all_names(), before)
+        self.kill_all(self.start())
+        self.assertIn(".claude", self.names())
+        self.works("true")
+        self.await_names([".git", "a", "d"])
+        self.assertEqual(self.all_names(), before)
+
+    def kill_all(self, proc):
+        for pid in {proc.pid, *self.w.processes(), *self.w.processes_with(self.dir)}:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
         proc.wait()
         self.assertEqual(self.w.wait_no_processes(), {})
-        self.works("test -d .claude")
+
+    def test_what_a_run_of_another_user_has_left(self):
+        """Root's in a checkout of somebody's, and the other way round"""
+        self.repository()
+        before = self.all_names()
+        for first, second in ((0, None), (None, 0)):
+            with self.subTest(first):
+                self.kill_all(self.start(uid=first))
+                self.assertIn(".claude", self.names())
+                self.assertEqual(self.sbx("true", uid=second).returncode, 0)  # root is told whose it is
+                self.await_names([".git", "a", "d"])
+                self.assertEqual(self.all_names(), before)
+
+    def test_directories_on_the_way_that_a_run_has_left(self):
+        self.host("echo a > a")
+        options = ["--deny-write", self.dir + "/x/y/z"]
+        self.kill_all(self.start("test -d x/y", *options))
+        self.assertIn("x", self.names())
+        self.works("true", *options)
         self.await_names(["a"])
+        # what somebody has put there since is kept
+        self.kill_all(self.start("test -d x/y", *options))
+        self.host("chmod u+w x/y && echo mine > x/y/mine")
+        self.works("true", *options)
+        self.await_names(["a", "x"])
+
+    LOCKS = """
+import fcntl, os, sys
+kind, *dirs = sys.argv[1:]
+fds = [os.open(d, os.O_RDONLY) for d in dirs]
+while True:
+    for fd in fds:
+        fcntl.flock(fd, fcntl.LOCK_EX if kind == "ex" else fcntl.LOCK_SH)
+    if kind != "flap":
+        break
+    print("locked", flush=True)
+    for _ in range(200000):
+        for fd in fds:
+            for how in (fcntl.LOCK_SH, fcntl.LOCK_EX):
+                try:
+                    fcntl.flock(fd, how | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    pass
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+    def lock_elsewhere(self, kind):
+        """A command of a run in another directory, which may list this one"""
+        other = self.w.path("ws", self._testMethodName + "." + kind)
+        os.mkdir(other)
+        os.chown(other, self.w.uid, self.w.uid)
+        proc = self.w.popen(self.w.sbx_argv(["-C", other], ["python3", "-c", self.LOCKS, kind, self.dir,
+                                                            self.dir + "/.git"]),
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(proc.communicate)
+        self.addCleanup(proc.kill)
+        self.assertEqual(proc.stdout.readline(), b"locked\n")
+        return proc
+
+    def test_a_command_elsewhere_that_has_locked_the_directory(self):
+        """It is no run here: nothing stays, and what the user makes next is not taken for a command's"""
+        self.repository()
+        before = self.all_names()
+        self.lock_elsewhere("sh")
+        self.works("test -d .claude")
+        self.await_names([".git", "a", "d"])
+        self.assertEqual(self.all_names(), before)
+        self.host("echo mine > .git/NOTES; ln -s NOTES .git/mine")
+        self.works("true")
+        self.host("test -f .git/NOTES && test -L .git/mine")
+
+    def test_a_command_elsewhere_that_has_locked_it_alone(self):
+        self.repository()
+        proc = self.lock_elsewhere("ex")
+        done = self.sbx("true")
+        self.assertEqual(done.returncode, 125)
+        self.assertRegex(done.stderr, r"cannot lock \S+ to protect what is in it: process \d+ keeps it locked")
+        pid = int(done.stderr.partition("process ")[2].split()[0])
+        self.assertIn(pid, self.w.processes())
+        proc.kill()
+        proc.wait()
+        self.assertEqual(self.w.wait_no_processes(), {})
+        self.works("true")
+
+    def test_a_command_elsewhere_that_takes_every_lock_in_turn(self):
+        """A start may be refused, and waits for nobody"""
+        self.repository()
+        self.kill_all(self.start())
+        self.lock_elsewhere("flap")
+        begun = time.monotonic()
+        for _ in range(20):
+            self.assertIn(self.sbx("true").returncode, (0, 125))
+        self.assertLess(time.monotonic() - begun, 60)
 
     def test_supervisor_killed_with_a_link_in_git(self):
         self.repository()
@@ -567,13 +692,7 @@ class Workspace(WorldCase):
         self.repository()
         link = self.dir + "/.git/FETCH_HEAD"
         proc = self.start("ln -s /etc/hosts .git/FETCH_HEAD")
-        for pid in [proc.pid, *self.w.processes()]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        proc.wait()
-        self.assertEqual(self.w.wait_no_processes(), {})
+        self.kill_all(proc)
         done = self.sbx("true")
         self.assertIn(".git/FETCH_HEAD: a symbolic link", done.stderr)
         self.assertIn("killed with all its processes", done.stderr)
