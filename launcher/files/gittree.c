@@ -190,9 +190,10 @@ int gittree_common(const struct gitvisit *v, int dir)
 {
 	CLEANUP_FREE char *common = gittree_read(v, dir, "commondir");
 
-	if (!common)
+	if (common)
+		common[strcspn(common, "\r\n")] = '\0';
+	if (!common || !*common) /* empty: a placeholder that is being made (protect.c) */
 		return fcntl(dir, F_DUPFD_CLOEXEC, 3);
-	common[strcspn(common, "\r\n")] = '\0';
 	return gittree_follow(v, dir, common);
 }
 

@@ -685,6 +685,12 @@ static void test_an_index_is_that_of_its_working_tree(void **state)
 		assert_true(exists(kept));
 		assert_true(exists(".git/index"));
 	}
+	make_git(NULL); /* known at the start, when the placeholder is not written yet */
+	shell("rm -rf o p sub; mkdir -p sub/.git; touch .git/commondir; " LINKS("sub",
+										1) ".git/index");
+	run(LEFTOVER_GIT, "echo . > .git/commondir; touch .git/index");
+	assert_string_equal(said, "");
+	assert_true(exists("sub/.git"));
 	make_git(NULL);
 	shell("rm -rf o p sub; mkdir o; mv .git repo; echo gitdir: ../repo > o/.git; ln -s repo "
 	      ".git");
