@@ -37,14 +37,22 @@ static char *with_canonical_dir(const char *path)
 	return xasprintf("%s/%s", strcmp(canonical, "/") == 0 ? "" : canonical, path_name(path));
 }
 
-/* What env(1) will find, or NULL. */
-static char *find_plainly(const char *dirs, const char *name)
+/* A link to nothing, where a command may make something of it. */
+static bool may_become(const struct untouched *u, const char *path)
+{
+	struct error why;
+
+	return access(path, F_OK) < 0 && untouched_look(u, path, &why) == TOUCHED;
+}
+
+/* What env(1) will find, now or later, or NULL. */
+static char *find_plainly(const struct untouched *u, const char *dirs, const char *name)
 {
 	while (*name && *dirs) {
 		size_t n = strcspn(dirs, ":");
 		char *try = xasprintf("%.*s/%s", (int)n, dirs, name);
 
-		if (is_program(try))
+		if (is_program(try) || may_become(u, try))
 			return try;
 		free(try);
 		dirs += n + (dirs[n] == ':');
@@ -86,7 +94,7 @@ static int judge_scripts(const struct untouched *u, const char *path, unsigned l
 	if (!hashbang_env(&h, name))
 		return 0;
 	dirs = hiredenv_path(u);
-	found = find_plainly(dirs, name);
+	found = find_plainly(u, dirs, name);
 	if (!found)
 		return error_set(why, 0,
 				 "its first line has env look for '%s', which is in no directory "
@@ -222,7 +230,7 @@ static int judge_exposed(const struct untouched *u, struct hired *h, struct erro
 	runs = line.interpreter;
 	argument = line.argument;
 	if (hashbang_env(&line, name)) {
-		runs = found = find_plainly(dirs, name);
+		runs = found = find_plainly(u, dirs, name);
 		argument = strcmp(name, line.argument) == 0 ? "" : NULL;
 	}
 	if (runs && loads_nothing(runs))

@@ -446,8 +446,9 @@ static int prepare(struct run *r, struct error *err)
 	if (!r->gate || build_env(r, err) < 0)
 		return -1;
 	distrust(r);
-	r->untouched = untouched_new(&r->options, gate_layers(r->gate), r->cwd, err);
-	if (!r->untouched)
+	if (r->options.ask == ASK_EXEC)
+		r->untouched = untouched_new(&r->options, gate_layers(r->gate), r->cwd, err);
+	if (r->options.ask == ASK_EXEC && !r->untouched)
 		return -1;
 	r->asking = asking_new(&r->options, r->cwd, r->untouched, err);
 	if (!r->asking)

@@ -47,7 +47,7 @@ struct asking_host {
  * asking_new() - read what is remembered, and find out who can be asked
  * @o: the options; must outlive it
  * @cwd: where the command starts: the project; copied
- * @u: where commands may write
+ * @u: where commands may write; read only for --ask exec:
  *
  * Return: to be freed by asking_free(); NULL with @err (nobody can be asked as --ask wants it).
  */

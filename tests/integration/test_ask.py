@@ -1417,6 +1417,12 @@ new; mv -f $p.new $p
                 done = self.ask(named, self.evil("src/json.py", "json.py", text="open(%r, 'w')\n" % self.escaped),
                                 path=venv, PYTHONPATH="%s/src:src:." % self.ws)
                 self.assertEqual(done.stdout, HELLO, done.stderr)
+        link = os.path.join(self.bin, "python3")
+        os.symlink(os.path.join(self.ws, "gone/python3"), link)  # where the command could make one
+        done = self.ask("myask", self.evil("gone/python3"), path=self.bin)
+        self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+        self.assertIn(link + ", which runs ", done.stderr)
+        os.unlink(link)
         self.made(os.path.join(self.bin, "myask"), "#!%s/.venv/bin/python3\n" % self.ws)
         done = self.ask("myask", ["echo", "ran"], path=self.bin)
         self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
