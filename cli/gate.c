@@ -1,5 +1,6 @@
 #include "cli/gate.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -187,12 +188,18 @@ const struct policy *const *gate_policy(const struct gate *g)
 	return &g->policy;
 }
 
+void gate_end(struct gate *g)
+{
+	if (g->session)
+		session_free(g->session);
+	g->session = NULL;
+}
+
 void gate_free(struct gate *g)
 {
 	if (!g)
 		return;
-	if (g->session)
-		session_free(g->session);
+	gate_end(g);
 	reload_free(g->reload);
 	capture_free(g->capture);
 	refusals_free(g->refusals);
@@ -303,7 +310,8 @@ static void find_out(struct gate *g, struct proxy_event *ev)
 		ev->program = who->chain;
 		ev->pid = (uint64_t)who->pid;
 	}
-	if (ev->decision.code == CODE_OK)
+	/* What a client has given up by itself is written down, and nobody has to be told. */
+	if (ev->decision.code == CODE_OK || ev->decision.error == ECANCELED)
 		return;
 	refusals_note(g->refusals, ev->target, &ev->decision);
 	ev->hint = refusals_hint_of(g->refusals, ev->target, &ev->decision);

@@ -39,6 +39,9 @@ struct whose;
 struct gate *gate_new(const struct run_options *o, const char *cwd, const struct gate *base,
 		      struct error *err);
 
+/** gate_end() - the run is over: its connections are closed and told of, and there is no session any more. */
+void gate_end(struct gate *g);
+
 /** gate_free() - closes the session and its listeners; NULL is allowed. */
 void gate_free(struct gate *g);
 

@@ -592,6 +592,8 @@ static int run(struct run *r)
 		status = supervisor_run(&cfg, &err);
 	}
 	end_launcher(r);
+	if (r->gate)
+		gate_end(r->gate);
 	if (ran && err.msg[0])
 		log_fresh_line();
 	if (err.msg[0])

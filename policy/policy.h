@@ -103,7 +103,8 @@ struct keeper {
  * @code: why
  * @rule: the entry that decided, a pointer into the policy, or NULL
  * @addr: for a refused resolved address: which; family AF_UNSPEC otherwise
- * @error: why a connection failed, as an errno value, or 0; with CODE_LIMIT EBUSY: too many lookups
+ * @error: why a connection failed, as an errno value, or 0; ECANCELED: the client has not waited for it, or
+ *         the run has ended; with CODE_LIMIT EBUSY: too many lookups
  * @said: of a request without a valid target: what it asked for, by policy/said.h; valid during the
  *        call that tells of the decision; or NULL
  * @lists: of a refusal: LACKS_ bits of the lists that the target would have to be on; 0: what

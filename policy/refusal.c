@@ -116,6 +116,8 @@ static const char *failure(const struct decision *d)
 					  : "not on the allow list, and --locked asks nobody";
 	if (d->code == CODE_LIMIT && d->error == EBUSY)
 		return "too many names are being looked up at once";
+	if (d->error == ECANCELED && d->code == CODE_DNS_FAILED)
+		return "given up while the name was looked up";
 	if (d->code != CODE_CONNECT_FAILED)
 		return phrase[d->code].text;
 	switch (d->error) {
@@ -137,6 +139,8 @@ static const char *failure(const struct decision *d)
 		return "the upstream proxy cannot be reached";
 	case ECONNABORTED:
 		return "the upstream proxy refuses it";
+	case ECANCELED:
+		return "given up before it was connected";
 	case EADDRNOTAVAIL:
 		return "this machine has no address of that kind";
 	default:
@@ -174,7 +178,7 @@ static void put_reason(struct line *l, const struct target *t, const struct deci
 		put(l, d->code == CODE_DENIED ? " address " : ": ");
 		put(l, addr_format(&d->addr, addr));
 	}
-	if (d->rule)
+	if (d->rule && !is_failure(d->code))
 		put_rule(l, d->rule);
 	if (d->leads_to.family != AF_UNSPEC) {
 		put(l, "; leads to ");

@@ -335,8 +335,29 @@ void conn_tell(struct conn *c, const struct decision *d)
 {
 	struct proxy_event ev = { .kind = PROXY_EVENT_DECISION, .decision = *d };
 
+	c->begun = false;
 	c->allowed = d->verdict == VERDICT_ALLOW && d->code == CODE_OK;
 	tell(c, &ev);
+}
+
+/*
+ * It ends before anybody knows whether the target can be reached; but a question for the name, a SYN or
+ * the request to a parent has left, so that the decision has taken effect.
+ */
+static void tell_begun(struct conn *c, bool looking_up)
+{
+	struct decision d;
+
+	if (!c->begun)
+		return;
+	policy_decide(*c->session->cfg.policy, &c->target, &d);
+	conn_tell(c, &(struct decision){
+			     .verdict = VERDICT_ALLOW,
+			     .code = looking_up ? CODE_DNS_FAILED : CODE_CONNECT_FAILED,
+			     .rule = d.verdict == VERDICT_ALLOW ? d.rule : NULL,
+			     .by = c->asked ? c->by : NULL,
+			     .error = ECANCELED,
+		     });
 }
 
 static void tell_close(struct conn *c, const char *why)
@@ -393,6 +414,7 @@ static void stop(struct conn *c)
 static void end(struct conn *c, bool reset, const char *why)
 {
 	struct proxy *p = c->session->proxy;
+	bool looking_up = c->query && !c->dial;
 
 	if (c->state == CONN_DEAD)
 		return;
@@ -408,6 +430,7 @@ static void end(struct conn *c, bool reset, const char *why)
 	share_put(c->share);
 	c->share = NULL;
 	proxy_sweep_soon(p);
+	tell_begun(c, looking_up);
 	tell_close(c, why);
 }
 

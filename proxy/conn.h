@@ -74,6 +74,7 @@ struct inbuf {
  * @addr: the first refused address until a dial succeeds, then what was dialled
  * @asked: a person allowed the target; @by: who
  * @allowed: a decision to allow was told, so a close will be
+ * @begun: a look-up or a dial for @target has begun, and nobody was told of any outcome
  * @running: conn_run() is on the stack: it will see what else there is
  * @idle: between two requests: the next head's time starts with its first byte
  * @linger: in CONN_REPLY: read until the client ends before closing
@@ -105,7 +106,7 @@ struct conn {
 	uint8_t proto; /* enum proto */
 	uint8_t moves; /* counts conn_enter() */
 	uint8_t quiet;
-	bool queued, running, asked, allowed, linger, idle, through, rerouted;
+	bool queued, running, asked, allowed, begun, linger, idle, through, rerouted;
 	const char *by;
 	struct target target;
 	struct addr addr;

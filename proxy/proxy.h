@@ -36,7 +36,7 @@ enum proxy_event_kind {
  * @conn: number of the client connection, unique in the process
  * @decision: verdict, code and rule. A target that was allowed and could not be reached has
  *            VERDICT_ALLOW with CODE_DNS_FAILED, CODE_CONNECT_FAILED or CODE_CONNECT_TIMEOUT, and
- *            no CLOSE follows. A request without a valid target has an empty @target
+ *            no CLOSE follows; so has one that nobody waits for any more (error ECANCELED). A request without a valid target has an empty @target
  * @addr, @addr_port: what was dialled (CLOSE, or a failed dial); family AF_UNSPEC if nothing was
  * @bytes_up, @bytes_down: payload from and to the client (CLOSE)
  * @duration_us: from the accept to the end (CLOSE)

@@ -425,6 +425,7 @@ void route_dial(struct conn *c)
 	if (reuse(c) || c->state == CONN_DEAD)
 		return;
 	conn_enter(c, CONN_DIAL);
+	c->begun = true;
 	c->addr = (struct addr){ .family = AF_UNSPEC };
 	c->through = false;
 	if (up)

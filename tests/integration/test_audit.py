@@ -302,6 +302,58 @@ RES_OPTIONS=use-vc getent hosts evil.test; true"""])
         self.assertEqual(self.w.run([self.w.sbx, "audit", "--help"]).returncode, 0)
 
 
+class GivenUp(WorldCase):
+    """What has left for a client that does not wait for it is told as what others wait for is."""
+    SCRIPT = r"""
+import socket, struct, time
+def ask(target, wait, reset):
+    s = socket.create_connection(('127.0.0.1', 3128))
+    s.sendall(b'CONNECT %s HTTP/1.1\r\n\r\n' % target)
+    time.sleep(wait)
+    if reset:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+    s.close()
+for i in range(5):
+    ask(b'secret-%d.wild.example:443' % i, 0, i % 2)
+ask(b'dead.example:1001', .3, True)
+ask(b'dead.example:1002', .3, False)
+s = socket.create_connection(('dead.example', 1003))
+time.sleep(.3)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+s.close()
+s = socket.create_connection(('127.0.0.1', 3128))
+s.sendall(b'CONNECT good.example:80 HTTP/1.1\r\n\r\n')
+s.recv(1)
+time.sleep(.3)  # for the look-ups before
+s = [socket.create_connection(('127.0.0.1', 3128)) for i in range(2)]
+s[0].sendall(b'CONNECT dead.example:1004 HTTP/1.1\r\n\r\n')
+time.sleep(.3)  # and with the end of the run
+"""
+
+    def test_what_nobody_waits_for(self):
+        log, report = os.path.join(self.w.home, "given-up.log"), os.path.join(self.w.home, "given-up")
+        o = self.w.oracle()
+        done = self.w.sbx_run(["-a", "*.wild.example", "-a", "dead.example", "-a", "good.example",
+                               "--audit", log, "--report", "json:" + report],
+                              ["/usr/bin/python3", "-c", self.SCRIPT])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("cannot reach dead", done.stderr, "said to a person, who has not waited")
+        asked = {q[1] for q in o.queries() if "secret" in q[1]}
+        want = {("secret-%d.wild.example" % i, 443) for i in range(5)}
+        self.assertEqual(asked, {name for name, _ in want}, "the questions have not left")
+        want |= {("dead.example", port) for port in range(1001, 1005)}
+        told = [(d["host"], d["port"]) for d in lines(log) if d["event"] == "decision"]
+        self.assertEqual(sorted(told), sorted(want | {("good.example", 80)}), "each once")
+        for d in lines(log):
+            if d.get("host") == "dead.example":
+                self.assertEqual((d["verdict"], d["code"], d["rule"]),
+                                 ("allow", "connect-failed", "dead.example"))
+                self.assertIn("(given up before it was connected)", d["text"])
+        with open(report, encoding="ascii") as f:
+            rows = {(t["host"], t["port"]) for t in json.load(f)["targets"]}
+        self.assertEqual(rows, want | {("good.example", 80)})
+
+
 class Malformed(RawCase):
     """What no target could be read from is a decision as well."""
     HELLO = b"\5\1\0"

@@ -469,6 +469,54 @@ static void test_ask_is_withdrawn_when_the_client_leaves(void **state)
 	origin_stop(o);
 }
 
+/* A listener whose backlog is full: SYNs go unanswered. */
+static int unanswering(uint16_t *port, int *filler)
+{
+	int fd = listen_loopback(port);
+
+	assert_int_equal(listen(fd, 0), 0);
+	for (int i = 0; i < 2; i++) {
+		struct sockaddr_in sin = { .sin_family = AF_INET,
+					   .sin_port = htons(*port),
+					   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+		filler[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		(void)connect(filler[i], (struct sockaddr *)&sin, sizeof(sin));
+	}
+	return fd;
+}
+
+/* The SYN has left: so much is told, once, whoever does not wait for the outcome. */
+static void test_a_dial_that_is_given_up_is_told(void **state)
+{
+	struct world *w = *state;
+	int filler[2], fd, hole;
+	uint8_t req[600];
+	uint16_t port;
+
+	hole = unanswering(&port, filler);
+	world_allow_port(w, "127.0.0.1", port);
+	for (int in = 0; in < IN_NUM; in++) {
+		size_t n = request_bytes((enum way_in)in, "127.0.0.1", port, req);
+
+		fd = dial_port(w->port);
+		assert_true(send_all(fd, req, n));
+		eventually(world_nconns(w) == 1);
+		(void)usleep(50000);
+		assert_int_equal(w->ntold, (size_t)in);
+		close_reset(fd);
+		eventually(world_nconns(w) == 0);
+		assert_int_equal(world_count(w, PROXY_EVENT_DECISION, CODE_CONNECT_FAILED), in + 1);
+		assert_int_equal(w->told[in].target.port, port);
+		assert_int_equal(w->told[in].verdict, VERDICT_ALLOW);
+		assert_true(w->told[in].has_rule);
+	}
+	assert_int_equal(world_count(w, PROXY_EVENT_CLOSE, CODE_OK), 0);
+	close(filler[0]);
+	close(filler[1]);
+	close(hole);
+}
+
 static void free_session_job(struct world *w, void *arg)
 {
 	(void)arg;
@@ -686,6 +734,7 @@ int main(void)
 		T(test_ask_answered_no_is_refused),
 		T(test_an_answer_is_judged_by_the_policy_of_then),
 		T(test_ask_is_withdrawn_when_the_client_leaves),
+		T(test_a_dial_that_is_given_up_is_told),
 		T(test_session_free_resets_what_lives),
 		T(test_recheck_resets_what_is_refused_now),
 		T(test_reset_storm_leaks_nothing),
