@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@
 #define ANNOUNCE_MS 300 /* a question is not held back longer for want of a program's name */
 #define ASKERS_MAX  2
 #define NAMES_MAX   64 /* different names of those who answered; further ones share one */
-#define PATHS_MAX   3
+#define PATHS_MAX   6
 
 /* What an asker sees, and whether it has been told. */
 struct item {
@@ -165,12 +166,34 @@ static char *escaped(const char *text)
 	return xstrdup(log_escape(out, sizeof(out), text, strlen(text)));
 }
 
+static bool has_path(const struct asking *a, const char *path)
+{
+	for (size_t i = 0; i < a->npaths; i++)
+		if (strcmp(a->paths[i], path) == 0)
+			return true;
+	return false;
+}
+
 static void add_path(struct asking *a, char *path)
 {
-	if (path && access(path, F_OK) == 0)
+	if (path && !has_path(a, path) && access(path, F_OK) == 0)
 		a->paths[a->npaths++] = path;
 	else
 		free(path);
+}
+
+/* Where the user's other runs have theirs, which may have been started with other variables. */
+static void add_usual_paths(struct asking *a)
+{
+	const char *home = statedir_home();
+	const struct passwd *pw;
+
+	if (home)
+		add_path(a, xasprintf("%s/.local/state/sbx-net", home));
+	pw = getpwuid(geteuid());
+	if (pw && pw->pw_dir[0] == '/')
+		add_path(a, xasprintf("%s/.local/state/sbx-net", pw->pw_dir));
+	add_path(a, xasprintf("/run/user/%u/sbx-net-runs", (unsigned)geteuid()));
 }
 
 /* Where answers and sockets are: nothing of the command may lead there. */
@@ -191,6 +214,7 @@ static void prepare_paths(struct asking *a, bool draws)
 	add_path(a, control_path(&err));
 	if (sockets >= 0)
 		a->sockets = a->paths[a->npaths - 1];
+	add_usual_paths(a);
 	if (a->program.exposed)
 		add_path(a, xstrdup(a->program.path));
 }

@@ -46,10 +46,11 @@ struct client {
 /**
  * struct control
  * @owner: the process that made the socket and removes it
+ * @warned: of peers that are in another network namespace
  */
 struct control {
 	struct asking *asking;
-	bool alone;
+	bool alone, warned;
 	int dir, fd;
 	pid_t owner;
 	char session[SESSION_MAX];
@@ -378,6 +379,38 @@ static bool is_our_user(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
 }
 
+/*
+ * The command of another run may have been given unix sockets, and our directory may not be hidden from it:
+ * that run's variables named another one. But it is in a network namespace of its own, where it makes its
+ * sockets; and what accept(2) returns is of the namespace in which the peer's was made (unix_stream_connect()).
+ * Unlike a look at the peer's process this holds for one that has ended, too.
+ */
+static bool is_of_our_network(int listener, int fd)
+{
+	uint64_t ours = 0, theirs = 0; /* no namespace has 0 */
+	socklen_t len = sizeof(ours);
+
+	return getsockopt(listener, SOL_SOCKET, SO_NETNS_COOKIE, &ours, &len) == 0 &&
+	       getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &theirs, &len) == 0 && ours &&
+	       ours == theirs;
+}
+
+static bool is_let_in(struct control *control, int peer)
+{
+	if (!is_our_user(peer))
+		return false;
+	if (is_of_our_network(control->fd, peer))
+		return control->nclients < CLIENTS_MAX;
+	if (!control->warned)
+		log_warn("a program in another network namespace, such as the command of another "
+			 "run, "
+			 "connected to our control socket and was refused; sbx-net approvals "
+			 "answers "
+			 "in the namespace in which the run was started");
+	control->warned = true;
+	return false;
+}
+
 static void accept_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct control *control = arg;
@@ -387,7 +420,7 @@ static void accept_cb(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (peer < 0)
 		return;
-	if (!is_our_user(peer) || control->nclients == CLIENTS_MAX) {
+	if (!is_let_in(control, peer)) {
 		(void)close(peer);
 		return;
 	}

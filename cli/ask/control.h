@@ -2,8 +2,8 @@
  * control.h - ask whoever connects: a unix socket with one JSON object a line
  *
  * docs/control.md describes the lines. The socket is in a directory that only this user enters,
- * and the peer must be this user; nothing inside the sandbox can reach it (struct launcher_plan
- * .private_paths).
+ * and the peer must be this user, in this network namespace: nothing inside a sandbox is let in. Nor
+ * can the command of this run reach it (struct launcher_plan .private_paths).
  */
 #ifndef CLI_ASK_CONTROL_H
 #define CLI_ASK_CONTROL_H

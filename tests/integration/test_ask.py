@@ -110,22 +110,14 @@ class AskCase(WorldCase):
     def connect(self, path=None):
         """As the made user: only the run's own user is let in."""
         path = path or self.socket_path()
-        box = []
 
         def body():
             libc_setfsuid = __import__("ctypes").CDLL(None)
             libc_setfsuid.syscall(117, -1, self.w.uid, -1)  # setresuid of this thread alone
-            try:
-                box.append(Control(path))
-            except OSError as e:
-                box.append(e)
-        t = threading.Thread(target=body)
-        t.start()
-        t.join()
-        if isinstance(box[0], Exception):
-            raise box[0]
-        self.addCleanup(box[0].close)
-        return box[0]
+            return Control(path)
+        c = self.w.in_net(self.w.host, body)
+        self.addCleanup(c.close)
+        return c
 
     def curl(self, *args):
         return self.w.curl_argv(*args)
@@ -1817,6 +1809,47 @@ print(said.count(b"HTTP/1.1 403"), said.count(b"HTTP/1.1 503"), flush=True)
         c = self.subscribed()  # the twin: from outside it is there
         c.say(op="answer", id=c.event("question")["id"], verdict="deny")
         waits.communicate(timeout=20)
+
+    ANSWERS = """
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(5)
+s.connect(sys.argv[1])
+try:
+    for i in range(1, 9):
+        s.send(b'{"op":"answer","id":%d,"verdict":"allow","scope":"forever"}\\n' % i)
+except OSError:
+    pass
+try:
+    said = s.recv(4096)
+except ConnectionResetError:
+    said = b""
+print("LET IN" if said else "not let in", said)
+"""
+
+    def test_the_command_of_another_run_is_not_let_in(self):
+        """It sees the socket: its run was started with other variables, and given unix sockets."""
+        runtime = os.path.join(self.w.home, "runtime")
+        self.w.run(["mkdir", "-m", "700", runtime], cwd="/")
+        self.addCleanup(self.w.run, ["rm", "-rf", runtime], cwd="/")
+        proc = self.start(env={**self.w.env(), "XDG_RUNTIME_DIR": runtime})
+        end = time.monotonic() + 20
+        while not (found := glob.glob(runtime + "/sbx-net-runs/*.sock")):
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+        c = self.connect(found[0])  # the twin
+        c.say(op="subscribe")
+        q = c.event("question")
+        done = self.w.sbx_run(["--allow-unix-sockets", "--fs", "off"],
+                              ["/usr/bin/python3", "-c", self.ANSWERS, found[0]])
+        self.assertIn("not let in", done.stdout, done.stderr)
+        self.assertFalse(os.path.exists(self.state("answers")))
+        c.say(op="list")
+        self.assertEqual(c.event("question")["id"], q["id"])  # it stands
+        c.say(op="answer", id=q["id"], verdict="allow")
+        out, err = proc.communicate(timeout=20)
+        self.assertEqual(out, HELLO, err)
+        self.assertEqual(err.count("another network namespace"), 1, err)
 
     def test_stale_sockets_are_removed(self):
         proc = self.start()
