@@ -173,9 +173,20 @@ void conn_consume(struct conn *c, size_t n)
 }
 
 /*
+ * Whether it has come while a person is asked, or with nothing behind the request for a tunnel: then
+ * nobody waits any more. One that does not know of us, and whose server speaks first, may have half-closed
+ * as soon as it was connected: no recv() tells that from an end, so its end is passed on to the server.
+ */
+static bool end_means_gone(const struct conn *c)
+{
+	return c->state == CONN_ASK ||
+	       (c->in.len == 0 && c->proto != PROTO_HTTP && c->proto != PROTO_RAW);
+}
+
+/*
  * While the target is asked about or dialled: what the client sends meanwhile is kept, up to a
- * bound. An end with nothing before it means that nobody waits any more; behind early data it may
- * be a half-close, which is passed on.
+ * bound. An end behind which nobody waits is not answered by a clean one: a client that has half-closed
+ * after all would take that for the server's.
  */
 static void early(struct conn *c)
 {
@@ -192,9 +203,8 @@ static void early(struct conn *c)
 			conn_reset(c, "client-gone");
 			return;
 		}
-		if (n == 0 &&
-		    (c->state == CONN_ASK || (c->in.len == 0 && c->proto != PROTO_HTTP))) {
-			conn_close(c, "client-gone");
+		if (n == 0 && end_means_gone(c)) {
+			conn_reset(c, "client-gone");
 			return;
 		}
 		c->t.way[CLIENT].eof = n == 0;

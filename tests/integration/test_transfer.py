@@ -122,6 +122,31 @@ class HalfClose(RawCase):
                 self.assertEqual(r["end"], "eof")
                 self.assertTrue(r["recv"].endswith(answer), len(r["recv"]))
 
+    def test_half_closed_before_the_server_is_connected(self):
+        """By a client that knows of no proxy, and has nothing to say; a client that is gone ends."""
+        script = r"""
+import socket, sys, time
+for target in sys.argv[1:]:
+    host, port = target.rsplit(':', 1)
+    s = socket.create_connection((host, int(port)), timeout=20)
+    s.shutdown(socket.SHUT_WR)
+    n = 0
+    while data := s.recv(1 << 18):
+        n += len(data)
+    print(n)
+    socket.create_connection((host, int(port))).close()
+time.sleep(1)
+"""
+        targets = ("good.example:%d" % AFTER_EOF, "dual.example:%d" % AFTER_EOF, "127.0.0.1:7777",
+                   "dual.example:%d" % EOF_FIRST)
+        whole = len("0 %s\n" % hashlib.sha256().hexdigest()) + BIG
+        o = self.w.oracle()
+        done = self.w.sbx_run([*GOOD, "-a", "dual.example", "--forward",
+                               "7777=dual.example:%d" % AFTER_EOF],
+                              ["/usr/bin/python3", "-c", script, *targets])
+        self.assertEqual(done.stdout.split(), [str(whole)] * 3 + ["4"], done.stderr)
+        self.assertEqual(len(self.eventually(o, "closed", 8)), 8)
+
     def test_answer_after_half_close_of_a_plain_request(self):  # Q-060
         r = self.raw(GOOD, {"x": http("good.example", 80, path=b"/big")}, shut=True,
                      limit=4 << 20)["x"]

@@ -459,11 +459,20 @@ static void test_ask_is_withdrawn_when_the_client_leaves(void **state)
 {
 	struct world *w = *state;
 	struct origin *o = origin_allowed(w, echo, NULL);
+	char byte;
+	int fd;
 
 	close(ask_for(w, o));
 	eventually(atomic_load(&w->withdrawn) == 1);
 	close_reset(ask_for(w, o));
 	eventually(atomic_load(&w->withdrawn) == 2);
+	/* a half-close cannot be told from that, and is given no end that looks like the server's */
+	fd = ask_for(w, o);
+	assert_return_code(shutdown(fd, SHUT_WR), errno);
+	assert_int_equal(recv(fd, &byte, 1, 0), -1);
+	assert_int_equal(errno, ECONNRESET);
+	eventually(atomic_load(&w->withdrawn) == 3);
+	close(fd);
 	eventually(world_nconns(w) == 0);
 	assert_int_equal(atomic_load(&o->accepts), 0);
 	origin_stop(o);
