@@ -1,5 +1,6 @@
 #include "policy/permissions.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -78,20 +79,24 @@ static enum permission path_rule(const char *arg, bool deny, enum settings_list_
 
 /*
  * Whether @rule means one of the tools that we read, and is not written as such a rule is: in another
- * case, with blanks, without its bracket. Nobody may drop it as a rule about something else.
+ * case, with blanks, without its bracket, by a pattern that holds for its name. Nobody may drop it as a
+ * rule about something else.
  */
 static bool is_slip(const char *rule)
 {
 	static const char *const tools[] = { "WebFetch", "Read", "Edit", "Write" };
 	static const char blank[] = " \t\r\n";
 	const char *name = rule + strspn(rule, blank);
-	size_t n = strcspn(name, " \t\r\n(");
+	size_t n = strcspn(name, " \t\r\n(:");
+	CLEANUP_FREE char *pattern = xstrndup(name, n);
 
 	for (size_t i = 0; i < ARRAY_SIZE(tools); i++) {
 		CLEANUP_FREE char *arg = argument(rule, tools[i]);
 
 		if (n == strlen(tools[i]) && strncasecmp(name, tools[i], n) == 0)
 			return !arg && strcmp(rule, tools[i]) != 0;
+		if (strpbrk(pattern, "*?[") && fnmatch(pattern, tools[i], FNM_CASEFOLD) == 0)
+			return true;
 	}
 	return false;
 }

@@ -16,11 +16,14 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "base/nearest.h"
 #include "base/xalloc.h"
 #include "policy/deniedpath.h"
 #include "policy/jsonlines.h"
 #include "policy/permissions.h"
 #include "policy/settings_keys.h"
+
+#define BLANKS " \t\r\n"
 
 /* One parse under way. */
 struct parse_state {
@@ -410,13 +413,53 @@ static int read_rules(struct parse_state *ps, const char *path, json_t *rules, b
 	return 0;
 }
 
-/* One of @words but for its case: nobody would read it as that, and it would be lost. */
+/* One of @words but for a slip: nobody would read it as that, and it would be lost. */
 static const char *misspelt(const char *key, const char *const *words, size_t n)
 {
+	const char *begin = key + strspn(key, BLANKS);
+	CLEANUP_FREE char *word = xstrndup(begin, strlen(begin));
+	size_t len = strlen(word), near;
+
+	while (len > 0 && strchr(BLANKS, word[len - 1]))
+		word[--len] = '\0';
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(key, words[i]) != 0 && strcasecmp(key, words[i]) == 0)
+		if (strcmp(key, words[i]) == 0)
+			return NULL;
+	for (size_t i = 0; i < n; i++)
+		if (strcasecmp(word, words[i]) == 0)
 			return words[i];
-	return NULL;
+	near = nearest_word(word, words, n);
+	return near < n ? words[near] : NULL;
+}
+
+/* Whether rules that we would read stand there. */
+static bool holds_rules(json_t *v)
+{
+	json_t *rule;
+	size_t i;
+
+	json_array_foreach(v, i, rule)
+	{
+		enum settings_list_id list;
+		CLEANUP_FREE char *value = NULL;
+
+		if (json_is_string(rule) && permission_parse(json_string_value(rule), true, &list,
+							     &value) != PERMISSION_NONE)
+			return true;
+	}
+	return false;
+}
+
+/* Another member of "permissions": modes are nobody's here, but what denies must not be lost there. */
+static int pass_over_permission(struct parse_state *ps, const char *path, json_t *v)
+{
+	if (holds_rules(v))
+		return fail(ps, peek_line(ps), path,
+			    "holds rules and is not a known key: they stand in 'allow' or 'deny'");
+	if (json_is_array(v) && json_array_size(v) > 0)
+		warn(ps, peek_line(ps), path, "is not a known key, and is not taken over");
+	skip(ps, v);
+	return 0;
 }
 
 static int fail_misspelt(struct parse_state *ps, const char *path, const char *word)
@@ -438,10 +481,8 @@ static int read_permission(struct parse_state *ps, const char *key, json_t *v, s
 		known = known || strcmp(key, lists[i]) == 0;
 	if (word)
 		return fail_misspelt(ps, path, word);
-	if (!known) {
-		skip(ps, v);
-		return 0;
-	}
+	if (!known)
+		return pass_over_permission(ps, path, v);
 	if (!json_is_array(v))
 		return fail(ps, peek_line(ps), path, "must be an array of strings");
 	if (strcmp(key, "additionalDirectories") == 0)
@@ -469,12 +510,15 @@ static int read_permissions(struct parse_state *ps, json_t *v)
 	return 0;
 }
 
-/* What stands beside the two in a Claude Code file is not about us; what is must not be lost there. */
+/*
+ * What stands beside the two in a Claude Code file is not about us; what is must not be lost there. "env" is
+ * the variables of that program, and no beginning of ours.
+ */
 static int pass_over(struct parse_state *ps, const char *key, json_t *v)
 {
 	static const char *const ours[] = { "sandbox",	  "permissions", "network",
 					    "filesystem", "credentials", "environment" };
-	const char *word = misspelt(key, ours, ARRAY_SIZE(ours));
+	const char *word = strcmp(key, "env") == 0 ? NULL : misspelt(key, ours, ARRAY_SIZE(ours));
 	bool dotted = strncmp(key, "sandbox.", 8) == 0 || strncmp(key, "permissions.", 12) == 0;
 
 	if (word)

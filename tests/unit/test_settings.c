@@ -230,6 +230,10 @@ static void test_parse_refuses_a_deny_rule_that_it_cannot_enforce(void **state)
 					     "Read()",
 					     "Edit()",
 					     "WebFetch(x)",
+					     "WebFetch*",
+					     "WebFetch:*",
+					     "Web*",
+					     "*",
 					     "WebFetch(domain:)" };
 	static const char *const patterns[] = { "Read(./secrets/*.key)", "Read(**/.env)",
 						"Read(~/.ssh/id_*)", "Edit(src/[ab].c)",
@@ -259,6 +263,18 @@ static void test_parse_refuses_a_deny_rule_that_it_cannot_enforce(void **state)
 	assert_int_equal(warnings, 1);
 	assert_int_equal(warning_line, 2);
 	assert_non_null(strstr(warning, "'Readme(x)' is not taken over"));
+	settings_free(s);
+	/* other members of the section: of no interest, unless it is a list of something */
+	s = parse("{\"permissions\": {\"defaultMode\": \"plan\", \"deny\": [\"mcp__*\"],"
+		  "\"disableBypassPermissionsMode\": \"disable\"}, \"env\": {}, \"model\": \"m\"}",
+		  "s", &err);
+	assert_non_null(s);
+	assert_int_equal(warnings, 0);
+	settings_free(s);
+	s = parse("{\"permissions\": {\"words\": [\"Bash(x)\"]}}", "s", &err);
+	assert_non_null(s);
+	assert_int_equal(warnings, 1);
+	assert_non_null(strstr(warning, "'permissions.words' is not a known key"));
 	settings_free(s);
 	/* every host, and a bare tool that would allow every host */
 	s = parse("{\"permissions\": {\"deny\": [\"WebFetch(*)\"], \"allow\": [\"WebFetch\"]}}",
@@ -334,6 +350,13 @@ static void test_parse_refuses_broken_files(void **state)
 		"{\"permissions\": {\"ask\": {}}}",
 		"{\"permissions\": {\"additionalDirectories\": 1}}",
 		"{\"permissions\": {\"Deny\": []}}",
+		"{\"permissions\": {\"deny \": []}}",
+		"{\"permissions\": {\"dny\": []}}",
+		"{\"permissions\": {\"denied\": [\"WebFetch(domain:e.example)\"]}}",
+		"{\"permissions\": {\"denyRules\": [\"Bash(x)\", \"Read(./x)\"]}}",
+		"{\"permissions\": {\"block\": [\"webfetch\"]}}",
+		"{\"permissions\": {}, \"permisions\": {\"deny\": []}}",
+		"{\"sandbox\": {}, \"permission\": {\"deny\": []}}",
 		"{\"permissions\": {}, \"network\": {}}",
 		"{\"permissions\": {}, \"Sandbox\": {}}",
 		"{\"sandbox\": {}, \"sandbox.network\": {}}",
