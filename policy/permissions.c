@@ -61,6 +61,9 @@ static enum permission path_rule(const char *arg, bool deny, enum settings_list_
 		path[len -= 3] = '\0';
 		whole = false;
 	}
+	/* "//" "**" is everything there is, and not what is beneath the settings' directory */
+	if (strspn(path, "/") == len && strncmp(arg, "//", 2) == 0)
+		return refuse(deny);
 	/* What is denied may be a pattern (cli/pathglob.h), but not everything there is. */
 	if (len == 0 || strchr("!{", path[0]) || strpbrk(path, "{") ||
 	    (strpbrk(path, "*?[") && (!deny || strspn(path, "*./") == len)))

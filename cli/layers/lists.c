@@ -1,3 +1,4 @@
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include "base/path.h"
 #include "base/xalloc.h"
 #include "cli/layers/stack.h"
+#include "cli/statedir.h"
 #include "launcher/files/protect.h"
 
 static bool is_path_list(enum settings_list_id id)
@@ -40,6 +42,28 @@ static void say_missing(struct layers *l, const struct layer *layer, const struc
 	l->missing[l->nmissing++] = e;
 	log_warn("%s:%u: '%s' does not exist, so nothing is granted there", layer->settings->file,
 		 e->line, path);
+}
+
+/*
+ * What is denied in the home directory is denied in the one that the user database names, too: HOME is
+ * whatever whoever starts the run says. Return: NULL if that is the same, or another entry.
+ */
+static const char *entry_at_home(struct layers *l, enum settings_list_id id,
+				 const struct settings_entry *e)
+{
+	const struct passwd *pw;
+	const char *home = statedir_home();
+	size_t len = strlen(e->text);
+
+	if ((id != SETTINGS_DENY_READ && id != SETTINGS_DENY_WRITE) || e->text[0] != '~' ||
+	    (e->text[1] && e->text[1] != '/'))
+		return NULL;
+	pw = getpwuid(geteuid());
+	if (!pw || pw->pw_dir[0] != '/' || (home && strcmp(home, pw->pw_dir) == 0))
+		return NULL;
+	if (len > 4 && strcmp(e->text + len - 3, "/**") == 0)
+		len -= 3;
+	return keep(l, xasprintf("%s%.*s", pw->pw_dir, (int)(len - 1), e->text + 1));
 }
 
 static const char *entry_text(struct layers *l, const struct layer *layer, enum settings_list_id id,
@@ -83,8 +107,11 @@ const char *const *layers_list(struct layers *l, enum settings_list_id id, size_
 
 			if (!text)
 				continue;
-			v = xreallocarray(v, count + 2, sizeof(*v));
+			v = xreallocarray(v, count + 3, sizeof(*v));
 			v[count++] = text;
+			text = entry_at_home(l, id, &list->v[k]);
+			if (text)
+				v[count++] = text;
 			v[count] = NULL;
 		}
 	}

@@ -47,20 +47,14 @@ static const struct mountinfo_mount *mount_of(const struct mountinfo_mount *v, s
 	return found;
 }
 
+/* What nobody may look at counts as the same: a command may have taken the permission, and give it back. */
 static bool is_same(const char *a, const char *b)
 {
 	struct stat x, y;
 
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-/* What cannot be looked at may be the same. */
-static bool is_other(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 &&
-	       (x.st_dev != y.st_dev || x.st_ino != y.st_ino);
+	if (stat(a, &x) < 0 || stat(b, &y) < 0)
+		return errno == EACCES;
+	return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 /**
@@ -105,7 +99,7 @@ static int use_part(const struct look *l, const struct mountinfo_mount *o, homes
 	if (!rest || !*rest || strcmp(rest, "/") == 0 || beneath(o->point, l->real))
 		return 0;
 	inside = path_in(l->real, rest);
-	if (mount_of(l->seen->v, l->seen->n, inside) == l->m && is_other(inside, o->point))
+	if (mount_of(l->seen->v, l->seen->n, inside) == l->m && !is_same(inside, o->point))
 		return 0;
 	return use(arg, o->point);
 }
@@ -201,6 +195,25 @@ static void find_again(struct homes *h, const struct mountinfo *seen)
 	}
 }
 
+/* Root in the place of a user: that one's home directory, too. */
+static void add_callers(struct homes *h)
+{
+	static const char *const variables[] = { "SUDO_UID", "DOAS_UID", "PKEXEC_UID" };
+
+	for (size_t i = 0; geteuid() == 0 && i < ARRAY_SIZE(variables); i++) {
+		const char *text = getenv(variables[i]);
+		const struct passwd *pw;
+		uid_t uid = 0;
+
+		if (!text || !*text || strlen(text) > 9 || text[strspn(text, "0123456789")])
+			continue;
+		for (const char *c = text; *c; c++)
+			uid = uid * 10 + (uid_t)(*c - '0');
+		pw = getpwuid(uid);
+		add(h, pw ? pw->pw_dir : NULL);
+	}
+}
+
 void homes_find_among(struct homes *h, const struct mountinfo *seen)
 {
 	const struct passwd *pw = getpwuid(geteuid());
@@ -208,6 +221,7 @@ void homes_find_among(struct homes *h, const struct mountinfo *seen)
 	*h = (struct homes){ .n = 0 };
 	add(h, getenv("HOME"));
 	add(h, pw ? pw->pw_dir : NULL);
+	add_callers(h);
 	find_again(h, seen);
 }
 

@@ -1,6 +1,7 @@
 /*
  * homes.h - the home directories of the user: what HOME says and what the user database says
  *
+ * Of the user who has become root, too (sudo, pkexec).
  * HOME may be unset or point elsewhere (sudo, a service, a test); the credentials are where they
  * are all the same, so both are looked at. And each place counts at which a file system that holds
  * one of them is mounted once more.

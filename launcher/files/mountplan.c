@@ -1,5 +1,6 @@
 #include "launcher/files/mountplan.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -25,23 +27,42 @@
 /* Temporary directories: names that anybody can guess, other users' files and sockets. */
 static const char *const private_dirs[] = { "/dev/shm", LAUNCHER_TMPDIR, "/var/tmp" };
 
+#define CUT_MAX 1024 /* each is a mount */
+
 /* As those of landlock.c. */
 static const char *const harmless[] = { "/dev/null",	"/dev/zero", "/dev/full", "/dev/random",
 					"/dev/urandom", "/dev/tty",  "/dev/ptmx" };
 
+int mountplan_look(int fd, struct mountplan_step *out)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &st) < 0)
+		return -1;
+	out->dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+	out->ino = st.stx_ino;
+	out->mode = st.stx_mode;
+	out->apart = st.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+	return 0;
+}
+
 /* Adds a step for an open descriptor, which it takes over. */
 static int add(struct mountplan *p, struct mountplan_step step, int *fd, struct error *err)
 {
-	struct stat st;
-
 	step.path = fd_path(*fd);
-	if (!step.path || fstat(*fd, &st) < 0)
+	if (!step.path)
 		return error_set(err, errno, "cannot tell where a path leads (is /proc mounted?)");
+	if (mountplan_look(*fd, &step) < 0) {
+		int code = errno;
+		CLEANUP_FREE char *path = take_ptr(step.path);
+
+		return error_set(err, code,
+				 "cannot look at %s; if its file server is gone, unmount it "
+				 "(umount -l, fusermount -u)",
+				 path);
+	}
 	step.fd = take_fd(fd);
 	step.tree = -1;
-	step.dev = st.st_dev;
-	step.ino = st.st_ino;
-	step.mode = st.st_mode;
 	p->v = xreallocarray(p->v, p->n + 1, sizeof(*p->v));
 	p->v[p->n++] = step;
 	return 0;
@@ -450,9 +471,9 @@ static void pin_hidden(struct mountplan *p)
  * Not what is granted itself, nor what lies in a tree that is granted for writing; /dev/shm goes with
  * the IPC namespace, and is not meant by who grants "/".
  */
-static bool is_private(const struct mountplan *p, const char *dir)
+static bool is_private(const struct mountplan *p, const char *name, const char *dir)
 {
-	bool shm = strcmp(dir, "/dev/shm") == 0;
+	bool shm = strcmp(name, "/dev/shm") == 0;
 
 	for (size_t i = 0; i < p->n; i++) {
 		const struct mountplan_step *s = &p->v[i];
@@ -468,18 +489,32 @@ static bool is_private(const struct mountplan *p, const char *dir)
 	return true;
 }
 
+/* Two of them may be one. */
+static bool is_known(const struct mountplan *p, const char *dir)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->v[i].kind == STEP_PRIVATE && strcmp(p->v[i].path, dir) == 0)
+			return true;
+	return false;
+}
+
 static int add_private(struct mountplan *p, const struct launcher_plan *plan, struct error *err)
 {
 	/* the IPC namespace is private in every mode, and so must be /dev/shm */
 	size_t n = plan->fs == FS_OFF ? 1 : ARRAY_SIZE(private_dirs);
 
 	for (size_t i = 0; i < n; i++) {
-		CLEANUP_CLOSE int fd =
-			open(private_dirs[i], O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		/* a link of the administrator's: nobody else can put one there */
+		CLEANUP_CLOSE int fd = open(private_dirs[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		CLEANUP_FREE char *path = fd < 0 ? NULL : fd_path(fd);
 
-		if (fd < 0 || !is_private(p, private_dirs[i]))
+		if (!path || !is_private(p, private_dirs[i], path) || is_known(p, path))
 			continue;
-		if (add(p, (struct mountplan_step){ .kind = STEP_PRIVATE }, &fd, err))
+		if (add(p,
+			(struct mountplan_step){
+				.kind = STEP_PRIVATE,
+				.tmpdir = strcmp(private_dirs[i], LAUNCHER_TMPDIR) == 0 },
+			&fd, err))
 			return -1;
 	}
 	return 0;
@@ -568,6 +603,22 @@ static int add_harmless(struct mountplan *p, struct error *err)
 	return 0;
 }
 
+/* In strict mode it is all that is granted of where one starts. What is no file is told of later. */
+static int add_program(struct mountplan *p, const struct launcher_plan *plan, struct error *err)
+{
+	CLEANUP_FREE char *path = NULL;
+	CLEANUP_CLOSE int fd = -1;
+
+	if (plan->fs != FS_STRICT || !plan->argv || !plan->argv[0] || !strchr(plan->argv[0], '/'))
+		return 0;
+	path = plan->argv[0][0] == '/' ? xstrdup(plan->argv[0])
+				       : xasprintf("%s/%s", plan->cwd, plan->argv[0]);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0 || !is_regular(fd))
+		return 0;
+	return add(p, (struct mountplan_step){ .kind = STEP_GRANT, .use = MOUNTS_SEE }, &fd, err);
+}
+
 static int add_granted(struct mountplan *p, const struct launcher_plan *plan, struct error *err)
 {
 	enum mounts_use cwd = plan->fs == FS_WORKSPACE ? MOUNTS_WRITE : MOUNTS_SEE;
@@ -578,9 +629,14 @@ static int add_granted(struct mountplan *p, const struct launcher_plan *plan, st
 	    add_grants(p, MOUNTS_READ, &plan->read, err) ||
 	    add_grants(p, MOUNTS_WRITE, &plan->write, err))
 		return -1;
-	if (add_grants(p, MOUNTS_EXEC, &plan->exec, err))
+	if (add_grants(p, MOUNTS_EXEC, &plan->exec, err) || add_program(p, plan, err))
 		return -1;
 	return is_root_granted(p) ? add_harmless(p, err) : 0;
+}
+
+static int rank(enum mounts_use use)
+{
+	return use == MOUNTS_WRITE ? 0 : use == MOUNTS_SEE ? 2 : 1;
 }
 
 static int compare_steps(const void *a, const void *b)
@@ -592,8 +648,8 @@ static int compare_steps(const void *a, const void *b)
 		return by_path;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
-	/* of two grants of one path the writable one comes first and covers the other */
-	return (y->use == MOUNTS_WRITE) - (x->use == MOUNTS_WRITE);
+	/* of two grants of one path the larger one comes first and covers the other */
+	return rank(x->use) - rank(y->use);
 }
 
 /* Sorted as they are, the last of a path's prefixes is the longest. */
@@ -646,6 +702,9 @@ static void settle_grant(struct mountplan *p, size_t i)
 {
 	struct mountplan_step *s = &p->v[i], *above;
 
+	if (s->dropped)
+		return; /* cut up */
+
 	if (is_denied(p, i, STEP_HIDE)) {
 		s->dropped = true;
 		return;
@@ -655,6 +714,11 @@ static void settle_grant(struct mountplan *p, size_t i)
 	above = mountplan_above(p, i);
 	s->mounted = s->use == MOUNTS_WRITE ? !is_writable(above) : is_empty(above);
 	s->as_is = s->mounted && strcmp(s->path, "/") == 0;
+	/* what may be written in a temporary directory may be read in all that is mounted there */
+	if (s->mounted && s->use == MOUNTS_SEE && S_ISDIR(s->mode) && above->kind == STEP_PRIVATE) {
+		s->kind = STEP_COVER;
+		s->fresh = true;
+	}
 	if (s->mounted && above && above->kind == STEP_HIDE)
 		above->fresh = true;
 }
@@ -707,7 +771,7 @@ static bool is_exposed(const struct mountplan_step *s)
 {
 	CLEANUP_FREE char *link = xasprintf("/proc/self/fd/%d", s->fd);
 
-	return s->firm || access(link, R_OK) == 0 || access(link, X_OK) == 0;
+	return s->firm || s->apart || access(link, R_OK) == 0 || access(link, X_OK) == 0;
 }
 
 /* A name by which nobody hides it; of a directory, of its own files. */
@@ -739,7 +803,7 @@ static void list_hidden(struct mountplan *p)
 		if (s->kind != STEP_HIDE || s->dropped || !is_exposed(s))
 			continue;
 		keep_hidden(p, xstrdup(s->path));
-		if (!p->second)
+		if (!p->second && !s->apart)
 			find_second(p, s);
 	}
 	if (p->nhidden > 0)
@@ -781,12 +845,105 @@ static int add_all(struct mountplan *p, const struct launcher_plan *plan,
 	return rc;
 }
 
+/* Whether something that is hidden, present or not, lies at @path, or else beneath it. */
+static bool hides(const struct mountplan *p, const char *path, bool beneath)
+{
+	for (size_t i = 0; i < p->n + p->nhidden; i++) {
+		const char *h = i < p->n ? p->v[i].path : p->hidden[i - p->n];
+
+		if (i < p->n && p->v[i].kind != STEP_HIDE)
+			continue;
+		if (beneath ? path_beneath(h, path) && strcmp(h, path) != 0 : strcmp(h, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int cut_up(struct mountplan *p, struct mountplan_step step, int dir, const char *path,
+		  struct error *err);
+
+static int cut_entry(struct mountplan *p, struct mountplan_step step, int dir, const char *path,
+		     const char *name, struct error *err)
+{
+	CLEANUP_FREE char *child = xasprintf("%s/%s", path, name);
+	CLEANUP_CLOSE int fd = -1, down = -1;
+	struct stat st;
+
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || hides(p, child, false))
+		return 0;
+	fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0 || S_ISLNK(st.st_mode))
+		return 0; /* gone, or out of reach; where a link leads is granted by its own name */
+	if (!S_ISDIR(st.st_mode) || !hides(p, child, true))
+		return add(p, step, &fd, err);
+	down = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return down < 0 ? 0 : cut_up(p, step, down, child, err);
+}
+
+static int cut_up(struct mountplan *p, struct mountplan_step step, int dir, const char *path,
+		  struct error *err)
+{
+	DIR *d = fd_opendir(dir);
+	const struct dirent *e;
+	size_t before = p->n;
+	int rc = d ? 0 : error_set(err, errno, "cannot list %s", path);
+
+	while (rc == 0 && (e = readdir(d))) {
+		rc = cut_entry(p, step, dir, path, e->d_name, err);
+		if (rc == 0 && p->n - before > CUT_MAX)
+			rc = error_set(
+				err, 0,
+				"cannot grant %s, in which something is to be hidden: it has "
+				"too many entries for a directory below a temporary one; "
+				"grant less of it",
+				path);
+	}
+	if (d)
+		(void)closedir(d);
+	return rc;
+}
+
+static bool is_below_private(const struct mountplan *p, const char *path)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (p->v[i].kind == STEP_PRIVATE && path_beneath(path, p->v[i].path))
+			return true;
+	return false;
+}
+
+/*
+ * The rule for a temporary directory of the run's own reaches down into all that is mounted in it, and
+ * no rule can be left out there (landlock_tree.c). So of a grant with something hidden in it the entries
+ * are mounted, and not the whole.
+ */
+static int cut_grants(struct mountplan *p, struct error *err)
+{
+	size_t n = p->n;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct mountplan_step s = p->v[i];
+		struct mountplan_step step = { .kind = STEP_GRANT, .use = s.use, .own = s.own };
+		CLEANUP_CLOSE int dir = -1;
+
+		if (s.kind != STEP_GRANT || (s.use != MOUNTS_READ && s.use != MOUNTS_EXEC) ||
+		    !S_ISDIR(s.mode) || !is_below_private(p, s.path) || !hides(p, s.path, true))
+			continue;
+		dir = openat(s.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (dir < 0)
+			return error_set(err, errno, "cannot list %s", s.path);
+		if (cut_up(p, step, dir, s.path, err))
+			return -1;
+		p->v[i].dropped = true;
+	}
+	return 0;
+}
+
 int mountplan_make(const struct launcher_plan *plan, const struct protect *protect,
 		   struct mountplan *out, struct error *err)
 {
 	struct mountplan p = { 0 };
 
-	if (add_all(&p, plan, protect, err)) {
+	if (add_all(&p, plan, protect, err) || cut_grants(&p, err)) {
 		mountplan_clear(&p);
 		return -1;
 	}

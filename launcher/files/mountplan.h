@@ -35,7 +35,9 @@ enum mountplan_kind {
  *         On "/" a mount would be seen by nobody: every look-up begins below it
  * @dropped: overruled; as if it were not there
  * @fresh: for STEP_COVER, and for STEP_HIDE: grants lie beneath, so that it needs a file system of its own
+ * @apart: a file system of its own, which may be gone, or not answer (FUSE): nothing is asked of it
  * @barred: for STEP_HIDE: a file cannot even be read as empty (credentials_barred())
+ * @tmpdir: for STEP_PRIVATE: LAUNCHER_TMPDIR, perhaps by another name
  * @use: for STEP_GRANT
  * @path: canonical
  * @fd: O_PATH; -1 until attached for STEP_PIN and STEP_LOCK, which are opened where they are then
@@ -44,7 +46,7 @@ enum mountplan_kind {
  */
 struct mountplan_step {
 	enum mountplan_kind kind;
-	bool firm, own, mounted, as_is, dropped, fresh, barred;
+	bool firm, own, mounted, as_is, dropped, fresh, apart, barred, tmpdir;
 	enum mounts_use use;
 	char *path;
 	int fd;
@@ -93,6 +95,13 @@ struct mountplan_step *mountplan_above(const struct mountplan *p, size_t i);
  * It points into the path of @s. "" for the same.
  */
 const char *mountplan_below(const struct mountplan_step *s, const struct mountplan_step *above);
+
+/**
+ * mountplan_look() - what a descriptor leads to, without a question to a file server
+ *
+ * Fills @dev, @ino, @mode and @apart. Return: 0, or -1 with errno.
+ */
+int mountplan_look(int fd, struct mountplan_step *out);
 
 /** mountplan_in_proc() - whether a path lies in /proc, which is mounted anew after the steps. */
 bool mountplan_in_proc(const char *path);

@@ -172,11 +172,11 @@ static int open_below(struct work *w, const struct mountplan_step *s,
 	const char *rel = mountplan_below(s, above);
 	CLEANUP_CLOSE int fd = *rel ? fd_open_plain(above->fd, rel, O_PATH | O_NOFOLLOW)
 				    : fcntl(above->fd, F_DUPFD_CLOEXEC, 3);
-	struct stat st;
+	struct mountplan_step is;
 
 	if (fd < 0)
 		return error_set(w->err, errno, "cannot open %s", s->path);
-	if (s->fd >= 0 && (fstat(fd, &st) < 0 || st.st_dev != s->dev || st.st_ino != s->ino))
+	if (s->fd >= 0 && (mountplan_look(fd, &is) < 0 || is.dev != s->dev || is.ino != s->ino))
 		return error_set(w->err, 0, "%s was replaced while the sandbox was being made",
 				 s->path);
 	return take_fd(&fd);
@@ -382,7 +382,7 @@ static void collect(struct work *w, struct mounts *out)
 	for (size_t i = 0; i < p->n; i++) {
 		struct mountplan_step *s = &p->v[i];
 
-		if (s->kind == STEP_PRIVATE && strcmp(s->path, LAUNCHER_TMPDIR) == 0)
+		if (s->kind == STEP_PRIVATE && s->tmpdir)
 			out->tmpdir = take_fd(&s->fd);
 		else if (s->kind == STEP_PRIVATE)
 			out->v[out->n++] = (struct mounts_root){ MOUNTS_SCRATCH, take_fd(&s->fd) };

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """What is denied stays denied: grants of everything, odd spellings, second mounts, links, patterns."""
+import ctypes
 import json
 import os
+import pwd
 import shutil
 import subprocess
 import threading
@@ -343,6 +345,180 @@ class Denials(World):
                 with self.subTest(uid=uid, rule=rule):
                     self.assertEqual((p.stdout, self.read("work/sub/.env")), ("", "canary\n"), p.stderr)
             self.assertEqual(self.read("work/sub/new"), "new\n")
+
+    def test_rules_about_everything(self):
+        """As they cannot be had, they are no grounds to start, either"""
+        for uid in users():
+            self.fill(uid)
+            for rule in ("Read(//**)", "Edit(//**)", "Read(//)", "Edit(/**)"):
+                p = self.with_policy(uid, {"permissions": {"deny": [rule]}}, "echo ran; echo x > new")
+                with self.subTest(uid=uid, rule=rule):
+                    self.assertEqual((p.returncode, p.stdout), (125, ""))
+
+    def test_what_is_hidden_below_a_temporary_directory(self):
+        """F-015: the rule for the run's own /tmp reaches down into what is mounted there"""
+        for uid in users():
+            for top in ("/tmp", "/var/tmp"):
+                self.fill(uid)
+                where = os.path.join(top, "escape-denials-%d" % os.getpid())
+                self.addCleanup(shutil.rmtree, where, True)
+                for name in ("sub/s", "sub/plain", "plain", "deep/er/plain"):
+                    os.makedirs(os.path.dirname(os.path.join(where, name)), exist_ok=True)
+                    with open(os.path.join(where, name), "w") as f:
+                        f.write("plain\n")
+                names = [os.path.join(where, n) for n in ("later", "sub/s", "deep/later", "plain", "sub/plain",
+                                                           "deep/er/plain")]
+
+                def change(where=where):
+                    for name in ("later", "sub/s", "deep/later"):
+                        path = os.path.join(where, name)
+                        with open(path + ".new", "w") as f:
+                            f.write("secret\n")
+                        os.chmod(path + ".new", 0o644)
+                        os.rename(path + ".new", path)
+                deny = [o for n in names[:3] for o in ("--deny-read", n)]
+                for options in ([], ["--fs", "strict"]):
+                    got = self.read_later(uid, names, change, "--read", where, *deny, *options)
+                    with self.subTest(uid=uid, top=top, options=options):
+                        self.assertEqual([got[n] for n in names], [""] * 3 + ["plain"] * 3)
+                shutil.rmtree(where)
+
+    def test_the_working_directory_of_strict_mode(self):
+        """F-015: nothing of it is granted, below /tmp neither"""
+        for uid in users():
+            for top in ("/tmp", "/var/tmp"):
+                where = os.path.join(top, "escape-denials-%d" % os.getpid())
+                self.addCleanup(shutil.rmtree, where, True)
+                self.fill(uid)
+                os.makedirs(where + "/dir", exist_ok=True)
+                for name in ("file", "dir/inner"):
+                    with open(os.path.join(where, name), "w") as f:
+                        f.write("canary\n")
+                shutil.copy("/usr/bin/true", where + "/prog")
+                subprocess.run(["chown", "-R", str(uid), where], check=True)
+                strict = ["--fs", "strict", "-C", where]
+                script = "cat file; cat dir/inner; cp file /tmp/copy; cat /tmp/copy; echo x > file; pwd"
+                for options, want in (([], 0), (["--read", where + "/dir"], 1), (["--read", where], 3)):
+                    p = self.sh(uid, script, *strict, *options)
+                    with self.subTest(uid=uid, top=top, options=options):
+                        self.assertEqual(p.stdout, "canary\n" * want + where + "\n", p.stderr)
+                with open(where + "/file") as f:
+                    self.assertEqual(f.read(), "canary\n")
+                p = self.run_as(uid, self.inside(["./prog"], *strict), capture_output=True)
+                self.assertEqual(p.returncode, 0, p.stderr)
+                shutil.rmtree(where)
+
+    def test_temporary_directories_by_a_link(self):
+        """F1: where the administrator has put them elsewhere"""
+        if os.geteuid() != 0:
+            skipped.append("F-015: a link in the place of /var/tmp: not root")
+            return
+        # /var/tmp is a link to where somebody else's file is; the workspace is in it, at another name
+        real = self.outside + "/real"
+        script = ("mount -t tmpfs none /var && mkdir /var/lib && ln -s $1 /var/tmp && shift && u=$1 && shift && "
+                  "exec setpriv --reuid $u --regid $u --clear-groups -- \"$@\"")
+        for uid in users():
+            self.fill(uid)
+            os.makedirs(real, exist_ok=True)
+            os.chmod(real, 0o1777)
+            self.write("outside/real/others")
+            os.chmod(self.outside, 0o755)
+            os.makedirs(self.home + "/ws", exist_ok=True)
+            self.hand_over(uid)
+            inner = ["sh", "-c", "cat /var/tmp/others; echo mine > /var/tmp/x && cat /var/tmp/x"]
+            for argv, want in ((inner, "canary\nmine\n"), (self.inside(inner, "-C", self.home + "/ws"), "mine\n")):
+                p = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", real, str(uid), *argv],
+                                   cwd=self.home, env=self.env(), capture_output=True, text=True, timeout=60,
+                                   stdin=subprocess.DEVNULL, check=False)
+                self.assertEqual(p.stdout, want, p.stderr)
+            self.assertEqual(self.read("outside/real/x"), "mine\n")
+            with self.assertRaises(FileNotFoundError):
+                self.read("outside/real/y")
+
+    def test_a_file_server_that_is_gone(self):
+        """A start asks it nothing, and what it served stays hidden"""
+        if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
+            skipped.append("F-015: a file server that is gone: not root, or no FUSE")
+            return
+        libc = ctypes.CDLL(None, use_errno=True)
+        for uid in users():
+            for gone in (True, False):
+                self.fill(uid)
+                where = self.home + "/.mozilla"
+                os.makedirs(where, exist_ok=True)
+                self.hand_over(uid)
+                fd = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+                how = "fd=%d,rootmode=40000,user_id=%d,group_id=%d" % (fd, uid, uid)
+                self.assertEqual(libc.mount(b"gone", where.encode(), b"fuse", 0, how.encode()), 0)
+                try:
+                    if gone:
+                        os.close(fd)
+                    # what is granted for writing is looked through, and waited for
+                    for options in ([], ["--write", self.home] if gone else ["--fs", "strict"]):
+                        p = subprocess.Popen(self.inside(["sh", "-c", "echo ran; ls -A ~/.mozilla"], *options),
+                                             cwd=self.work, env=self.env(), stdin=subprocess.DEVNULL, text=True,
+                                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, **self.identity(uid))
+                        timer = threading.Timer(30, lambda: libc.umount2(where.encode(), 1))
+                        timer.start()
+                        out, err = p.communicate()
+                        waited = not timer.is_alive()
+                        timer.cancel()
+                        with self.subTest(uid=uid, gone=gone, options=options):
+                            self.assertEqual((waited, out), (False, "ran\n"), err)
+                finally:
+                    libc.umount2(where.encode(), 2)
+                    if not gone:
+                        os.close(fd)
+
+    def test_the_home_directory_of_who_became_root(self):
+        """F-015: as sudo leaves HOME and SUDO_UID"""
+        if os.geteuid() != 0:
+            skipped.append("F-015: who became root: not root")
+            return
+        user = next((u for u in pwd.getpwall() if u.pw_uid and os.path.isdir(u.pw_dir) and
+                     u.pw_dir.count("/") > 1 and not u.pw_dir.startswith(("/proc", "/run", "/usr", "/dev", "/var/run"))
+                     and os.access(u.pw_dir, os.W_OK) and not os.path.lexists(u.pw_dir + "/.npmrc")), None)
+        if not user:
+            skipped.append("F-015: who became root: no other user with a home directory")
+            return
+        secret = user.pw_dir + "/.npmrc"
+        with open(secret, "w") as f:
+            f.write("canary\n")
+        self.addCleanup(os.unlink, secret)
+        for uid, want in (("", "canary\n"), (str(user.pw_uid), ""), ("x", "canary\n")):
+            self.fill(0)
+            p = subprocess.run(self.inside(["cat", secret]), cwd=self.work, capture_output=True, text=True,
+                               env={**self.env(), "SUDO_UID": uid}, timeout=60, check=False)
+            self.assertEqual(p.stdout, want, p.stderr)
+
+    def test_the_home_directory_of_the_user_database(self):
+        """F-015: what a file denies in ~ is denied wherever HOME leads"""
+        home = pwd.getpwuid(os.geteuid()).pw_dir
+        secret = home + "/.escape-denials"
+        with open(secret, "w") as f:
+            f.write("canary\n")
+        self.addCleanup(os.unlink, secret)
+        uid = os.geteuid()
+        self.fill(uid)
+        for denied, want in (("~/.escape-denials", ""), ("~/.other", "canary\n")):
+            p = self.with_policy(uid, {"filesystem": {"denyRead": [denied]}}, "cat " + secret)
+            self.assertEqual(p.stdout, want, p.stderr)
+
+    def test_a_second_mount_where_an_earlier_run_has_taken_a_permission(self):
+        """F-010: what cannot be looked at may be what is locked"""
+        if os.geteuid() != 0:
+            skipped.append("F-010: a second mount: not root")
+            return
+        for uid in users()[-1:]:
+            for mode in ("000", "600"):
+                self.prepare(uid)
+                os.makedirs(self.work + "/sub/hooks2", exist_ok=True)
+                self.hand_over(uid)
+                pairs = [(self.work + "/.git/hooks", self.work + "/sub/hooks2")]
+                for script in ("chmod %s sub" % mode, "chmod 755 sub; echo changed > sub/hooks2/pre-commit; echo ok"):
+                    p = self.mounted(uid, pairs, self.inside(["sh", "-c", script]))
+                os.chmod(self.work + "/sub", 0o755)
+                self.assertEqual((p.stdout, self.read("work/.git/hooks/pre-commit")), ("ok\n", "canary\n"), p.stderr)
 
 
 if __name__ == "__main__":
