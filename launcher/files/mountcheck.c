@@ -41,7 +41,7 @@ static bool is_same(const struct place *a, const struct place *b)
 	       a->minor == b->minor;
 }
 
-static int past(const char *path, int code, struct error *err)
+int mountcheck_past(const char *path, int code, struct error *err)
 {
 	return error_set(err, code,
 			 "%s does not lead to what was mounted there, so the command would not be "
@@ -61,20 +61,17 @@ static bool is_seen(const struct mountplan *p, size_t i)
 	return true;
 }
 
-int mountcheck_steps(const struct mountplan *p, struct error *err)
+size_t mountcheck_next(const struct mountplan *p, size_t i)
 {
-	for (size_t i = 0; i < p->n; i++) {
+	for (; i < p->n; i++) {
 		const struct mountplan_step *s = &p->v[i];
 		struct place is, should;
 
-		if (!is_seen(p, i))
-			continue;
-		if (look(AT_FDCWD, s->path, &is) < 0 || look(s->fd, "", &should) < 0)
-			return past(s->path, errno, err);
-		if (!is_same(&is, &should))
-			return past(s->path, 0, err);
+		if (is_seen(p, i) && (look(AT_FDCWD, s->path, &is) < 0 ||
+				      look(s->fd, "", &should) < 0 || !is_same(&is, &should)))
+			break;
 	}
-	return 0;
+	return i;
 }
 
 /* The lowest step that holds the working directory; NULL if that is where it always was. */
@@ -112,6 +109,6 @@ int mountcheck_cwd(const struct mountplan *p, const struct launcher_plan *plan, 
 	rel = path_below(plan->cwd, s->path);
 	below = fd_open_plain(s->fd, *rel ? rel : ".", O_PATH | O_DIRECTORY);
 	if (below < 0 || look(fd, "", &is) < 0 || look(below, "", &should) < 0)
-		return past(plan->cwd, errno, err);
-	return is_same(&is, &should) ? take_fd(&fd) : past(plan->cwd, 0, err);
+		return mountcheck_past(plan->cwd, errno, err);
+	return is_same(&is, &should) ? take_fd(&fd) : mountcheck_past(plan->cwd, 0, err);
 }

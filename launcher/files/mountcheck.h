@@ -7,17 +7,22 @@
 #ifndef LAUNCHER_FILES_MOUNTCHECK_H
 #define LAUNCHER_FILES_MOUNTCHECK_H
 
+#include <stddef.h>
+
 #include "base/error.h"
 #include "launcher/launcher.h"
 #include "launcher/files/mountplan.h"
 
 /**
- * mountcheck_steps() - look up the path of each step as the command will
+ * mountcheck_next() - the first step, from @i on, whose path leads past its mount
  *
- * To be called after the last mount. Return: 0, or -1 with @err, which names the path that leads past
- * its mount.
+ * Paths are looked up as the command will. To be called after the last mount. Return: its index; the
+ * number of steps when all are reached.
  */
-int mountcheck_steps(const struct mountplan *p, struct error *err);
+size_t mountcheck_next(const struct mountplan *p, size_t i);
+
+/** mountcheck_past() - the words for what it found. Return: -1. */
+int mountcheck_past(const char *path, int code, struct error *err);
 
 /**
  * mountcheck_cwd() - open the working directory where the mounts have put it

@@ -44,12 +44,15 @@
 /* Where the empty directory and file are kept, until /proc covers them. */
 #define COVERS "/proc"
 
+#define HIDE_AGAIN_MAX 64 /* in all; then something is wrong */
+
 /* What the steps are carried out with. */
 struct work {
 	struct mountplan plan;
 	enum fs_mode mode;
 	unsigned accept, weaker; /* WEAKER_ */
 	int empty_dir, empty_file, barred_file;
+	unsigned again; /* hidden anew */
 	struct error *err;
 };
 
@@ -244,6 +247,38 @@ static int tree_of(struct work *w, struct mountplan_step *s, int target)
 	return clone_tree(s->barred ? w->barred_file : w->empty_file);
 }
 
+/*
+ * Hides what is at the path of @s now: in the new /proc, or because a program outside has put another
+ * file there since it was opened, as agents do with their settings many times a minute. What has gone
+ * needs no cover, and no rule grants what comes (landlock_tree.h).
+ */
+static int hide_anew(struct work *w, struct mountplan_step *s)
+{
+	while (w->again++ < HIDE_AGAIN_MAX) {
+		CLEANUP_CLOSE int target = fd_open_plain(AT_FDCWD, s->path, O_PATH);
+		CLEANUP_CLOSE int tree = -1;
+		struct mountplan_step is;
+
+		if (target < 0 && errno == ENOENT) {
+			s->mounted = false;
+			return 0;
+		}
+		if (target < 0 || mountplan_look(target, &is) < 0)
+			break;
+		tree = clone_tree(S_ISDIR(is.mode) ? w->empty_dir
+				  : s->barred	   ? w->barred_file
+						   : w->empty_file);
+		if (tree >= 0 && move_to(tree, target) == 0) {
+			cleanup_close(&s->fd);
+			s->fd = take_fd(&tree);
+			return 0;
+		}
+		if (errno != ENOENT)
+			break;
+	}
+	return error_set(w->err, errno, "cannot hide %s", s->path);
+}
+
 /* From then on the step's descriptor is what the command sees. */
 static int attach(struct work *w, size_t i)
 {
@@ -254,11 +289,14 @@ static int attach(struct work *w, size_t i)
 	if (target < 0)
 		return -1;
 	tree = tree_of(w, s, target);
-	if (tree < 0 || move_to(tree, target) < 0)
-		return error_set(w->err, errno, "cannot mount %s", s->path);
-	cleanup_close(&s->fd);
-	s->fd = take_fd(&tree);
-	return 0;
+	if (tree >= 0 && move_to(tree, target) == 0) {
+		cleanup_close(&s->fd);
+		s->fd = take_fd(&tree);
+		return 0;
+	}
+	if (tree >= 0 && errno == ENOENT && s->kind == STEP_HIDE && !s->fresh)
+		return hide_anew(w, s); /* removed, or replaced */
+	return error_set(w->err, errno, "cannot mount %s", s->path);
 }
 
 static int attach_all(struct work *w)
@@ -323,34 +361,16 @@ static int mount_proc(struct work *w)
 	return 0;
 }
 
-/* Something hidden in /proc, in the new one: a process of the host's, for one, is not there. */
-static int hide_in_proc(struct work *w, struct mountplan_step *s)
-{
-	CLEANUP_CLOSE int target = fd_open_plain(AT_FDCWD, s->path, O_PATH);
-	CLEANUP_CLOSE int tree = -1;
-	struct stat st;
-
-	if (target < 0 && errno == ENOENT) {
-		s->mounted = false;
-		return 0;
-	}
-	if (target < 0 || fstat(target, &st) < 0)
-		return error_set(w->err, errno, "cannot hide %s", s->path);
-	tree = clone_tree(S_ISDIR(st.st_mode) ? w->empty_dir : w->empty_file);
-	if (tree < 0 || move_to(tree, target) < 0)
-		return error_set(w->err, errno, "cannot hide %s", s->path);
-	cleanup_close(&s->fd);
-	s->fd = take_fd(&tree);
-	return 0;
-}
-
 static int attach_in_proc(struct work *w)
 {
 	for (size_t i = 0; i < w->plan.n; i++) {
 		struct mountplan_step *s = &w->plan.v[i];
 
-		if (s->mounted && mountplan_in_proc(s->path) && hide_in_proc(w, s))
-			return -1;
+		if (s->mounted && mountplan_in_proc(s->path)) {
+			w->again = 0; /* none of these has been replaced */
+			if (hide_anew(w, s))
+				return -1;
+		}
 	}
 	return 0;
 }
@@ -391,13 +411,29 @@ static void collect(struct work *w, struct mounts *out)
 	}
 }
 
+/* What a program outside has replaced is covered anew, and looked at again. */
+static int check_all(struct work *w)
+{
+	size_t i = 0;
+
+	while ((i = mountcheck_next(&w->plan, i)) < w->plan.n) {
+		struct mountplan_step *s = &w->plan.v[i];
+
+		if (s->kind != STEP_HIDE || s->fresh)
+			return mountcheck_past(s->path, 0, w->err);
+		if (hide_anew(w, s) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* The last mount, and a look at all of them. */
 static int finish(struct work *w, const struct launcher_plan *plan, struct mounts *out)
 {
 	bool private_pts = devpts_mount();
 	int cwd;
 
-	if (mountcheck_steps(&w->plan, w->err) < 0)
+	if (check_all(w) < 0)
 		return -1;
 	cwd = mountcheck_cwd(&w->plan, plan, w->err);
 	if (cwd < 0)

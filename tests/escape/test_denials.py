@@ -520,6 +520,28 @@ class Denials(World):
                 os.chmod(self.work + "/sub", 0o755)
                 self.assertEqual((p.stdout, self.read("work/.git/hooks/pre-commit")), ("ok\n", "canary\n"), p.stderr)
 
+    def test_what_is_replaced_while_a_run_starts(self):
+        """F-015: as an agent outside does with its settings, again and again; no run fails for it"""
+        for uid in users():
+            self.fill(uid)
+            done, path = threading.Event(), self.home + "/.netrc"
+
+            def replace(uid=uid, done=done, path=path):
+                while not done.is_set():
+                    with open(path + ".new", "w") as f:
+                        f.write("secret\n")
+                    os.chown(path + ".new", uid, uid)
+                    os.rename(path + ".new", path)
+                    done.wait(0.0005)
+            thread = threading.Thread(target=replace)
+            thread.start()
+            try:
+                ps = [self.sh(uid, "cat ~/.netrc; echo ran") for _ in range(25)]
+            finally:
+                done.set()
+                thread.join()
+            self.assertEqual([(p.returncode, p.stdout) for p in ps], [(0, "ran\n")] * 25, {p.stderr for p in ps})
+
 
 if __name__ == "__main__":
     main()
