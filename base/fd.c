@@ -97,6 +97,17 @@ DIR *fd_opendir(int dir)
 	return d;
 }
 
+struct dirent *fd_readdir(DIR *d, bool *whole)
+{
+	struct dirent *e;
+
+	errno = 0;
+	e = readdir(d);
+	if (!e && errno)
+		*whole = false;
+	return e;
+}
+
 int fd_open_plain(int dir, const char *path, int flags)
 {
 	struct open_how how = {

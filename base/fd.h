@@ -86,6 +86,12 @@ char *fd_path(int fd);
 DIR *fd_opendir(int dir);
 
 /**
+ * fd_readdir() - readdir(3), but an error is none of the end
+ * @whole: cleared on an error
+ */
+struct dirent *fd_readdir(DIR *d, bool *whole);
+
+/**
  * fd_open_plain() - open(2), but no component of the path may be a symbolic link
  * @dir: AT_FDCWD, or the directory beneath which @path must stay
  * @flags: O_CLOEXEC is added

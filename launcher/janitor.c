@@ -76,8 +76,8 @@ struct task {
 	struct placeholders held;
 	struct leftover **git;
 	size_t ngit;
-	int *trees; /* of LEFTOVER_LED */
-	size_t ntrees;
+	int *trees, *roots; /* of LEFTOVER_LED, LEFTOVER_ROOT */
+	size_t ntrees, nroots;
 	int pidfd;
 	int sock;
 	bool removed;
@@ -127,12 +127,21 @@ static void take_note(struct placeholders *what, const struct notice *n, int dir
 	};
 }
 
+static void keep_fd(int **list, size_t *n, int fd)
+{
+	*list = xreallocarray(*list, *n + 1, sizeof(**list));
+	(*list)[(*n)++] = fd;
+}
+
 /* Takes @fd. */
 static void take_git(struct task *t, const struct notice *n, int fd)
 {
 	if (n->leftover == LEFTOVER_LED) {
-		t->trees = xreallocarray(t->trees, t->ntrees + 1, sizeof(*t->trees));
-		t->trees[t->ntrees++] = fd;
+		keep_fd(&t->trees, &t->ntrees, fd);
+		return;
+	}
+	if (n->leftover == LEFTOVER_ROOT) {
+		keep_fd(&t->roots, &t->nroots, fd);
 		return;
 	}
 	if (n->leftover != LEFTOVER_LOCKED) {
@@ -236,8 +245,10 @@ static void run(int sock)
 		_exit(1); /* the command may be running: what is removed now would take its lock along */
 	if (t.pidfd >= 0)
 		await_end(t.pidfd);
-	for (size_t i = 0; t.pidfd >= 0 && i < t.ngit; i++)
+	for (size_t i = 0; t.pidfd >= 0 && i < t.ngit; i++) {
+		leftover_reach(t.git[i], t.roots, t.nroots);
 		leftover_sweep(t.git[i], tell_line, make_room, &t);
+	}
 	remove_all(&t.held);
 	(void)fd_send(sock, LAST, 1, NULL, 0);
 	_exit(0);

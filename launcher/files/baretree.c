@@ -9,6 +9,10 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/xalloc.h"
+#include "launcher/files/gitaway.h"
+
+#define DOTEST ".dotest"
 
 static bool has(int dir, const char *name)
 {
@@ -52,6 +56,19 @@ void baretree_note(struct baretree *b, int dir)
 	b->bare = is_bare(dir);
 	b->head = is_head(dir);
 	b->commondir = has_file(dir, "commondir");
+	b->dotest = has(dir, DOTEST);
+}
+
+/* Under that name nobody looks for it. */
+static void rename_dotest(int dir, const struct gitvisit *v)
+{
+	const char *other = DOTEST ".sbx-net";
+	int rc = gitaway_rename(dir, DOTEST, dir, other);
+	CLEANUP_FREE char *back = gitaway_back(DOTEST ".sbx-net", DOTEST);
+	CLEANUP_FREE char *done = xasprintf(GITVISIT_GONE "it is %s now%s", other, back);
+
+	v->say(v->arg, DOTEST, "a prompt of zsh's would show what is in it, as of a rebase", "",
+	       rc == 0 ? done : "the command has left it; remove it");
 }
 
 void baretree_sweep(const struct baretree *b, int dir, const struct gitvisit *v)
@@ -62,4 +79,6 @@ void baretree_sweep(const struct baretree *b, int dir, const struct gitvisit *v)
 		v->say(v->arg, "commondir", what, "", gitvisit_remove(dir, "commondir"));
 	if ((!b->head && is_head(dir)) || (!b->bare && is_bare(dir)))
 		v->say(v->arg, "HEAD", what, "", gitvisit_remove(dir, "HEAD"));
+	if (!b->dotest && has(dir, DOTEST))
+		rename_dotest(dir, v);
 }

@@ -11,9 +11,12 @@
 
 #include "launcher/files/gitvisit.h"
 
-/** struct baretree - what was there at the start: all of it, or a part that git would take */
+/**
+ * struct baretree - what was there at the start: all of it, or a part that git would take
+ * @dotest: the directory in which zsh's prompt looks for an old git's rebase
+ */
 struct baretree {
-	bool bare, head, commondir;
+	bool bare, head, commondir, dotest;
 };
 
 /** baretree_note() - remember what is in a working tree. */

@@ -90,13 +90,26 @@ static char *name_away(const char *name, int try)
 	return try == 0 ? xstrdup(cut) : xasprintf("%s.%" PRIx64, cut, random_number());
 }
 
+int gitaway_rename(int dir, const char *name, int to, const char *other)
+{
+	struct stat st;
+
+	if (renameat2(dir, name, to, other, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP)
+		return -1;
+	if (fstatat(to, other, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		errno = EEXIST;
+	return errno == ENOENT ? renameat(dir, name, to, other) : -1;
+}
+
 /* Return: the new name, which the caller frees; NULL, with the errno in @code. */
 static char *move(int dir, const char *name, int away, int *code)
 {
 	for (int i = 0; i < TRIES; i++) {
 		CLEANUP_FREE char *other = name_away(name, i);
 
-		if (renameat2(dir, name, away, other, RENAME_NOREPLACE) == 0)
+		if (gitaway_rename(dir, name, away, other) == 0)
 			return xstrdup(other);
 		*code = errno;
 		if (*code != EEXIST)
@@ -122,7 +135,7 @@ static char *move_beside(const struct gitaway *a, int dir, const char *name)
 {
 	CLEANUP_FREE char *other = xasprintf(GITAWAY_NAME ".%" PRIx64, random_number());
 
-	return renameat2(dir, name, a->top, other, RENAME_NOREPLACE) == 0 ? xstrdup(other) : NULL;
+	return gitaway_rename(dir, name, a->top, other) == 0 ? xstrdup(other) : NULL;
 }
 
 /* No room, or too many directories in one: a command can see to both. */

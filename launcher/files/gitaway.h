@@ -36,6 +36,14 @@ char *gitaway_put(const struct gitaway *a, int dir, const char *name, const char
 	__attribute__((returns_nonnull, warn_unused_result));
 
 /**
+ * gitaway_rename() - give something a name that nothing has
+ *
+ * Where the file system cannot tell by itself whether one is free (NFS, FUSE), it is looked at before. Return:
+ * 0, or -1 with errno.
+ */
+int gitaway_rename(int dir, const char *name, int to, const char *other);
+
+/**
  * gitaway_make_room() - have room made where a call has failed for want of it
  * @code: its errno
  *

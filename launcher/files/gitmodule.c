@@ -195,7 +195,7 @@ static bool has_only(int dir, const char *name, const char *end)
 	bool only = d || errno == ENOENT;
 	struct dirent *e;
 
-	while (d && only && (e = readdir(d)))
+	while (d && only && (e = fd_readdir(d, &only)))
 		only = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
 		       (end && has_end(e->d_name, end));
 	if (d)
@@ -296,7 +296,7 @@ static bool knows_no_repository(const struct gitvisit *v, int dir, int worktree,
 	struct dirent *e;
 	unsigned left = ENTRIES_MAX;
 
-	while (d && none && (e = readdir(d)))
+	while (d && none && (e = fd_readdir(d, &none)))
 		none = left-- > 0 && (!indexstate_is_shared(e->d_name) ||
 				      is_without(v, dir, e->d_name, m, &nested, true));
 	if (!d)
@@ -358,12 +358,28 @@ bool gitmodule_is_plain(const struct gitvisit *v, int dir, int tree)
 	return plain;
 }
 
-bool gitmodule_is_led_to(const struct gitvisit *v, int worktree, int git, int tree)
+/* One that is locked; what its own index knows of is looked for with that. */
+static bool is_known(const struct gitvisit_known *g, const struct gitvisit *v, int dir,
+		     const char *path)
+{
+	CLEANUP_FREE char *top = fd_path(v->away->top);
+	uint64_t id[2];
+	struct stat st;
+
+	if (!top || !path_beneath(path, top) || strlen(path) <= strlen(top) || fstat(dir, &st) < 0)
+		return false;
+	id[0] = st.st_dev;
+	id[1] = st.st_ino;
+	return gitseen_has(&g->seen, GITSEEN_GIT, path + strlen(top) + 1, id, sizeof(id));
+}
+
+bool gitmodule_is_led_to(const struct gitvisit_known *g, const struct gitvisit *v, int worktree,
+			 int git)
 {
 	CLEANUP_CLOSE int dir = gittree_led(v, worktree);
 	CLEANUP_FREE char *top = fd_path(git), *path = dir < 0 ? NULL : fd_path(dir);
 	CLEANUP_FREE char *modules = top ? xasprintf("%s/modules", top) : NULL;
 
 	return path && modules && path_beneath(path, modules) && strlen(path) > strlen(modules) &&
-	       gitmodule_is_plain(v, dir, tree);
+	       (is_known(g, v, dir, path) || gitmodule_is_plain(v, dir, g->tree));
 }

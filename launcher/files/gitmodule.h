@@ -20,10 +20,11 @@
 bool gitmodule_is_plain(const struct gitvisit *v, int dir, int tree);
 
 /**
- * gitmodule_is_led_to() - whether a file ".git" leads to one that is plain
+ * gitmodule_is_led_to() - whether a file ".git" leads to one that is plain, or was there at the start
  * @worktree: the directory with the .git
- * @git: the git directory whose index knows of it; @tree as above
+ * @git: the git directory whose index knows of it
  */
-bool gitmodule_is_led_to(const struct gitvisit *v, int worktree, int git, int tree);
+bool gitmodule_is_led_to(const struct gitvisit_known *g, const struct gitvisit *v, int worktree,
+			 int git);
 
 #endif

@@ -61,7 +61,7 @@ static void search_dir(struct search *s, int dir, const char *path, unsigned dep
 		s->whole = false;
 		return;
 	}
-	while (s->whole && (e = readdir(d))) {
+	while (s->whole && (e = fd_readdir(d, &s->whole))) {
 		s->whole = *s->left > 0;
 		*s->left -= s->whole;
 		if (s->whole && may_be_dir(e))
@@ -87,12 +87,12 @@ static char *rename_away(int dir)
 	CLEANUP_FREE char *other = NULL;
 	uint64_t number = 0;
 
-	if (renameat2(dir, DOT_GIT, dir, DOT_GIT ".sbx-net", RENAME_NOREPLACE) == 0)
+	if (gitaway_rename(dir, DOT_GIT, dir, DOT_GIT ".sbx-net") == 0)
 		return xstrdup(DOT_GIT ".sbx-net");
 	if (errno != EEXIST || getrandom(&number, sizeof(number), 0) != sizeof(number))
 		return NULL;
 	other = xasprintf(DOT_GIT ".sbx-net.%" PRIx64, number);
-	return renameat2(dir, DOT_GIT, dir, other, RENAME_NOREPLACE) < 0 ? NULL : xstrdup(other);
+	return gitaway_rename(dir, DOT_GIT, dir, other) < 0 ? NULL : xstrdup(other);
 }
 
 char *gitnested_unmake(int dir, const struct gitaway *a)

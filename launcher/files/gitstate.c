@@ -38,6 +38,7 @@
 #include "base/fd.h"
 #include "base/xalloc.h"
 #include "launcher/files/gitconfig.h"
+#include "launcher/files/gitgrammar.h"
 #include "launcher/files/gitnested.h"
 #include "launcher/files/gitopts.h"
 #include "launcher/files/gittree.h"
@@ -57,7 +58,10 @@
 #define REPAIRS "'git worktree repair' would write a file in this directory:"
 #define SIGNALS "'git instaweb' would signal these processes:"
 #define COPIES	"git would copy a file from elsewhere into rr-cache:"
-#define STASH	"the next 'git commit' would write what is in this stash into the working tree:"
+#define APPLIES                                                                                    \
+	"'git rebase --abort' or '--continue' would write what is in this stash into the working " \
+	"tree:"
+#define STASH "the next 'git commit' would write what is in this stash into the working tree:"
 
 bool gitstate_is_exec(const char *line, size_t n)
 {
@@ -160,6 +164,23 @@ static void visit_strategy(struct gitvisit_known *g, const struct gitvisit *v, i
 		gitvisit_deal(v, dir, "strategy", at, MERGES, text);
 }
 
+/* git rebase --abort applies it, and so does --continue at the end: both are what a user does about a rebase. */
+static void visit_autostash(struct gitvisit_known *g, const struct gitvisit *v, int dir,
+			    const char *above)
+{
+	CLEANUP_FREE char *at = xasprintf("%s/autostash", above);
+	size_t n;
+	CLEANUP_FREE char *text = gitvisit_read(g, v, dir, "autostash", at, &n);
+
+	if (!text || gitvisit_is_users(g, v, GITSEEN_FILE, at, text, n) ||
+	    v->task != GITVISIT_SWEEP || !gitopts_are_objects(text, n))
+		return;
+	text[strcspn(text, "\n")] = '\0';
+	v->say(v->arg, at, APPLIES, text,
+	       "it is there since the command has run; 'git stash show -pu' of that object shows "
+	       "it");
+}
+
 /* rebase-merge, rebase-apply, which have many names in common. */
 static void visit_rebase(struct gitvisit_known *g, const struct gitvisit *v, int dir,
 			 const char *at)
@@ -170,6 +191,7 @@ static void visit_rebase(struct gitvisit_known *g, const struct gitvisit *v, int
 	CLEANUP_FREE char *apply = xasprintf("%s/apply-opt", at);
 
 	visit_strategy(g, v, dir, at);
+	visit_autostash(g, v, dir, at);
 	gitvisit_text(g, v, dir, "strategy_opts", merge, PASSES, gitopts_merges);
 	gitvisit_text(g, v, dir, "apply-opt", apply, PASSES, gitopts_applies);
 	if (v->task == GITVISIT_SWEEP) {
@@ -371,6 +393,15 @@ static bool is_read_in_one_way(const struct gitvisit *v, int dir, const char *wh
 		relative);
 }
 
+/* git worktree list shows it. */
+static bool is_shown_as_it_is(const char *where)
+{
+	for (const char *p = where; *p; p++)
+		if (gitgrammar_is_control(p, strlen(p)))
+			return false;
+	return true;
+}
+
 /* Whether the .git in a working tree leads to @dir. */
 static bool leads_to(const struct gitvisit *v, int tree, int dir)
 {
@@ -400,7 +431,8 @@ static bool leads_back(const struct gitvisit *v, const char *gitdir, size_t n, i
 	if (len >= 5 && strcmp(where + len - 5, "/.git") == 0)
 		where[len - 5] = '\0';
 	tree = gittree_identify(v, dir, *where ? where : "/", id);
-	return tree >= 0 && is_read_in_one_way(v, dir, where) && leads_to(v, tree, dir);
+	return tree >= 0 && is_shown_as_it_is(where) && is_read_in_one_way(v, dir, where) &&
+	       leads_to(v, tree, dir);
 }
 
 /*

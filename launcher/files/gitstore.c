@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/xalloc.h"
 #include "launcher/files/takendir.h"
 
@@ -52,18 +53,19 @@ static bool visit_dir(const struct gitvisit *v, int fd, const char *at, struct t
 		      uint64_t *left)
 {
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	bool whole = true;
 	struct dirent *e;
 
 	if (!d && fd >= 0)
 		(void)close(fd);
-	while (d && *left > 0 && (e = readdir(d))) {
+	while (d && *left > 0 && (e = fd_readdir(d, &whole))) {
 		--*left;
 		if (e->d_type != DT_REG && e->d_type != DT_DIR)
 			visit_entry(v, fd, e->d_name, at, started);
 	}
 	if (d)
 		(void)closedir(d);
-	return d && *left > 0;
+	return d && whole && *left > 0;
 }
 
 bool gitstore_visit(const struct gitvisit *v, int dir, const char *name, const char *at,

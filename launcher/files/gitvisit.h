@@ -24,6 +24,7 @@ struct gitvisit_tree {
  * struct gitvisit_known - what is known of one git directory
  * @tree: the working tree that it lies in, or that leads to it, O_PATH, not owned; -1 if it is not known
  * @led, @nled: of this or other git directories, as the start has found them
+ * @roots, @nroots: what the command may write in, not owned; none if that is not known
  * @since: when another run has begun, which is not over: what is younger may be its command's; or zero
  * @seen: what was there at the start
  */
@@ -31,6 +32,8 @@ struct gitvisit_known {
 	int tree;
 	struct gitvisit_tree *led;
 	size_t nled;
+	const int *roots;
+	size_t nroots;
 	struct timespec since;
 	struct gitseen seen;
 };

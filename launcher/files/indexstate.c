@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "base/xalloc.h"
 #include "launcher/files/gitindex.h"
 #include "launcher/files/gitmodule.h"
@@ -39,6 +40,9 @@
 #define LOST                                                                                  \
 	"an index of git's with repositories, or directories left out, in a working tree of " \
 	"which nobody knows where it is ('git reset' makes a new one)"
+#define BEYOND                                                                           \
+	"git would look into a repository that was not in it, where the command cannot " \
+	"write ('git reset' makes a new one)"
 #define WRITES "git would write or read a file elsewhere by it ('git reset' makes a new one):"
 
 static void take_format(void *arg, const struct gitconfig_variable *var)
@@ -72,6 +76,7 @@ static size_t hash_size(const struct gitvisit *v, int dir)
  * @shared: the file is one that a split index refers to, of which any name may become a repository's
  * @unseen: something could not be looked at
  * @lost: as nobody knows the working tree
+ * @beyond: it knows of a repository that is new in it, and not the command's
  */
 struct links {
 	struct gitvisit_known *g;
@@ -80,7 +85,7 @@ struct links {
 	const char *at, *key;
 	unsigned long n, max, trees, looked;
 	size_t hash;
-	bool older, shared, unseen, lost;
+	bool older, shared, unseen, lost, beyond;
 };
 
 /* Whether it was there at the start, if this is not the start. */
@@ -130,11 +135,31 @@ static bool is_same_repo(struct links *l, int dir, const char *name)
 	return is_known_repo(l, name, id, made);
 }
 
+/* Where the command cannot have made a repository: it is the user's, and nothing is done there for a command. */
+static bool is_out_of_reach(const struct links *l, int dir)
+{
+	CLEANUP_FREE char *path = fd_path(dir);
+	const struct gitvisit_known *g = l->g;
+
+	for (size_t i = 0; path && i < g->nroots; i++) {
+		CLEANUP_FREE char *root = fd_path(g->roots[i]);
+
+		if (root && path_beneath(path, root))
+			return false;
+	}
+	return g->nroots > 0;
+}
+
 static void unmake(void *arg, int dir, const char *name)
 {
 	struct links *l = arg;
-	CLEANUP_FREE char *done = gitnested_unmake(dir, l->v->away);
+	CLEANUP_FREE char *done = NULL;
 
+	if (is_out_of_reach(l, dir)) {
+		l->beyond = true;
+		return;
+	}
+	done = gitnested_unmake(dir, l->v->away);
 	l->v->say(l->v->arg, l->at, LOOKS, name, done);
 }
 
@@ -205,8 +230,11 @@ static void take_repository(struct links *l, const char *name)
 	dir = fd_open_plain(l->tree, name, O_PATH | O_DIRECTORY);
 	if (dir < 0 && errno == EACCES && l->v->task == GITVISIT_SWEEP)
 		l->v->say(l->v->arg, l->at, LOOKS, name, UNSEEN);
+	else if (dir < 0)
+		l->unseen |= errno != ENOENT && errno != ENOTDIR && errno != ELOOP &&
+			     errno != ENAMETOOLONG && errno != EXDEV;
 	if (dir < 0 || is_same_repo(l, dir, name) ||
-	    (l->v->task == GITVISIT_SWEEP && gitmodule_is_led_to(l->v, dir, l->git, l->g->tree)))
+	    (l->v->task == GITVISIT_SWEEP && gitmodule_is_led_to(l->g, l->v, dir, l->git)))
 		return;
 	unmake(l, dir, name);
 }
@@ -253,7 +281,8 @@ void indexstate_visit(struct gitvisit_known *g, const struct gitvisit *v, int di
 	links.hash = hash_size(v, dir);
 	if (text && links.hash)
 		is = gitindex_check(text, n, links.hash, shared, take_link, &links, &found);
-	if (links.n > links.max || links.unseen || (links.lost && is == GITINDEX_OK))
+	if (links.n > links.max || links.unseen ||
+	    ((links.lost || links.beyond) && is == GITINDEX_OK))
 		is = GITINDEX_BAD;
 	if (is == GITINDEX_OK && links.n == 0 && links.trees == 0)
 		(void)gitvisit_is_still(g, v, GITSEEN_PLAIN, at, &id);
@@ -269,6 +298,7 @@ void indexstate_visit(struct gitvisit_known *g, const struct gitvisit *v, int di
 	case GITINDEX_BAD:
 		gitvisit_deal(v, dir, name, at,
 			      links.lost     ? LOST
+			      : links.beyond ? BEYOND
 			      : links.unseen ? "an index of git's with a directory that cannot be "
 					       "looked at"
 					     : "an index of git's that cannot be read whole",

@@ -59,6 +59,9 @@
 #define DEPTH_MAX   128
 #define LINES_MAX   20 /* that are told of one directory, and of what is still there */
 
+#define EACH_MIN  3  /* of these, of one kind, in any case */
+#define KINDS_MAX 64 /* texts of ours */
+
 #define ANYWHERE "" /* no name of an entry */
 
 #define NO_NAME "nothing that is known to be data, so that a tool might obey it"
@@ -91,6 +94,7 @@ struct leftover {
  * @files: how many files are in that
  * @stored: how many more objects may be looked at
  * @lines: how many things have been taken away; @left are still there, and told of in any case
+ * @kinds, @nkinds: how many of each kind
  */
 struct visit {
 	struct leftover *l;
@@ -101,12 +105,31 @@ struct visit {
 	struct gitvisit state;
 	unsigned long entries, lines, left;
 	uint64_t read, stored;
+	struct {
+		const char *what;
+		unsigned long count;
+	} kinds[KINDS_MAX];
+	size_t nkinds;
 	leftover_tell *tell;
 	void *arg;
 };
 
 static void visit_dir(struct visit *v, int fd, const char *at, enum gitname_place place,
 		      unsigned depth);
+
+/* Whether something of this kind is to be told: a crowd of one kind must not hide one of another. */
+static bool is_rare(struct visit *v, const char *what)
+{
+	size_t i = 0;
+
+	while (i < v->nkinds && strcmp(v->kinds[i].what, what) != 0)
+		i++;
+	if (i == KINDS_MAX)
+		return false;
+	v->kinds[i].what = what;
+	v->nkinds += i == v->nkinds;
+	return v->kinds[i].count++ < EACH_MIN;
+}
 
 /* A line: where, what is there, and what has become of it. */
 static void say(void *arg, const char *at, const char *what, const char *which, const char *done)
@@ -117,9 +140,13 @@ static void say(void *arg, const char *at, const char *what, const char *which, 
 	CLEANUP_FREE char *line = NULL;
 	bool gone = strncmp(done, GITVISIT_GONE, strlen(GITVISIT_GONE)) == 0;
 	unsigned long *count = gone ? &v->lines : &v->left;
+	bool rare = is_rare(v, what);
 
-	if (++*count > LINES_MAX)
+	++*count;
+	if (*count > LINES_MAX && (gone || !rare))
 		return;
+	if (*count > LINES_MAX)
+		--*count; /* told beyond the others */
 	line = xasprintf("%s: %s%s%s; %s", log_escape(where, sizeof(where), path, strlen(path)),
 			 what, *which ? " " : "",
 			 log_escape(shown, sizeof(shown), which, strlen(which)), done);
@@ -292,7 +319,7 @@ static void visit_store(struct visit *v, int dir, const char *name, const char *
 	if (!v->sweep)
 		gitseen_add(seen, GITSEEN_STORE, at, id, sizeof(id));
 	else if (gitseen_has(seen, GITSEEN_STORE, at, id, sizeof(id)) || is_unseen(v->l, at))
-		started = v->l->started;
+		started = v->l->state.since.tv_sec ? v->l->state.since : v->l->started;
 	if (v->sweep && !gitstore_visit(&v->state, dir, name, at, started, &v->stored))
 		miss(v, at);
 }
@@ -384,7 +411,8 @@ static struct gitname name_of(const struct visit *v, enum gitname_place above, i
 		return gitname_of_dir(above, name);
 	if (!has(dir, "HEAD") && !has(dir, "config"))
 		return is;
-	if (is_same(v, GITSEEN_GIT, dir, at) || is_new_module(v, dir, at))
+	if (((v->sweep || !is_young(v, dir)) && is_same(v, GITSEEN_GIT, dir, at)) ||
+	    is_new_module(v, dir, at))
 		is.place = GITNAME_GIT;
 	else
 		is = (struct gitname){ .how = GITNAME_UNKNOWN, .place = GITNAME_STRANGE };
@@ -405,9 +433,30 @@ static void look_into(struct visit *v, int fd, const char *name, const char *at,
 	v->within = within;
 }
 
+/* Removes a directory with nothing but directories in it. Return: whether it is gone. */
+static bool remove_empty(int dir, const char *name, unsigned depth)
+{
+	CLEANUP_CLOSE int fd = -1;
+	struct dirent *e;
+	bool empty;
+	DIR *d;
+
+	if (unlinkat(dir, name, AT_REMOVEDIR) == 0)
+		return true;
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	d = fd < 0 || depth == 0 ? NULL : fd_opendir(fd);
+	empty = d;
+	while (d && empty && (e = readdir(d)))
+		empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+			remove_empty(fd, e->d_name, depth - 1);
+	if (d)
+		(void)closedir(d);
+	return empty && unlinkat(dir, name, AT_REMOVEDIR) == 0;
+}
+
 /*
  * A directory of which nothing is known, and that was not there, or may be an earlier run's: put away or
- * told of as a whole, unless there are no files in it.
+ * told of as a whole, or removed without a word if it is empty; git takes it for a lock file, say.
  */
 static void look_into_fresh(struct visit *v, int dir, int fd, const char *name, const char *at,
 			    enum gitname_place above, unsigned depth)
@@ -422,7 +471,7 @@ static void look_into_fresh(struct visit *v, int dir, int fd, const char *name, 
 	look_into(v, fd, name, at, GITNAME_STRANGE, depth);
 	v->fresh = false;
 	v->state.task = task;
-	if (v->files == 0)
+	if (v->files == 0 && (!v->sweep || remove_empty(dir, name, DEPTH_MAX)))
 		return;
 	if (v->sweep && is_unseen(v->l, at))
 		gitform_tell_unseen(&v->state, at, what, "");
@@ -535,6 +584,7 @@ static void visit_dir(struct visit *v, int fd, const char *at, enum gitname_plac
 		      unsigned depth)
 {
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	bool whole = true;
 	struct dirent *e;
 
 	if (!d) {
@@ -542,10 +592,12 @@ static void visit_dir(struct visit *v, int fd, const char *at, enum gitname_plac
 		miss(v, at);
 		return;
 	}
-	while (v->entries <= ENTRIES_MAX && (e = readdir(d))) {
+	while (v->entries <= ENTRIES_MAX && (e = fd_readdir(d, &whole))) {
 		v->entries++;
 		visit_entry(v, dirfd(d), at, e, place, depth);
 	}
+	if (!whole)
+		miss(v, at);
 	(void)closedir(d);
 }
 
@@ -632,6 +684,12 @@ struct leftover *leftover_note(int dir, enum leftover_kind kind, const int *tree
 		miss(&v, "");
 	say_rest(&v);
 	return l;
+}
+
+void leftover_reach(struct leftover *l, const int *roots, size_t n)
+{
+	l->state.roots = roots;
+	l->state.nroots = n;
 }
 
 void leftover_lock(struct leftover *l, int dir)

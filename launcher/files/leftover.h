@@ -16,6 +16,7 @@ enum leftover_kind {
 	LEFTOVER_ORPHAN, /* the same, and nobody has looked after an earlier run in it */
 	LEFTOVER_TREE,	 /* a working tree with a .git of its own */
 	LEFTOVER_LED,	 /* a working tree whose .git leads to a git directory, which comes later */
+	LEFTOVER_ROOT,	 /* what the command may write in */
 	LEFTOVER_LOCKED, /* in a git directory, and the command cannot write in it */
 };
 
@@ -31,7 +32,7 @@ struct leftover;
 /**
  * leftover_note() - remember what is there
  * @dir: duplicated
- * @kind: not LEFTOVER_LED or LEFTOVER_LOCKED
+ * @kind: one of the first four
  * @trees, @ntrees: those of LEFTOVER_LED, duplicated
  * @tell: what an earlier run may have left, of an orphan
  *
@@ -39,6 +40,12 @@ struct leftover;
  */
 struct leftover *leftover_note(int dir, enum leftover_kind kind, const int *trees, size_t ntrees,
 			       leftover_tell *tell, void *arg);
+
+/**
+ * leftover_reach() - what the command may write in: elsewhere nothing is changed for what an index says
+ * @roots: kept by the caller until leftover_sweep() is over
+ */
+void leftover_reach(struct leftover *l, const int *roots, size_t n);
 
 /** leftover_lock() - leave alone what is in @dir, wherever it lies: the user's own, old and new. */
 void leftover_lock(struct leftover *l, int dir);

@@ -302,6 +302,20 @@ static int protect_link(struct protect *p, const char *dir, const char *name, st
 	return protect_own(p, path, false, err);
 }
 
+/* Return: 0, or -1 with errno. */
+static int note_roots(const struct protect *p)
+{
+	const struct placeholder_watch *watch = p->held.watch;
+
+	for (size_t i = 0; watch && watch->note && i < p->nroots; i++) {
+		CLEANUP_CLOSE int fd = open(p->roots[i].path, O_PATH | O_CLOEXEC);
+
+		if (fd < 0 || watch->note(watch->arg, fd, LEFTOVER_ROOT) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* What git outside would follow or run must not be left in it by the command. */
 static int note(struct protect *p, int dir, const char *path, enum leftover_kind kind,
 		struct error *err)
@@ -311,6 +325,8 @@ static int note(struct protect *p, int dir, const char *path, enum leftover_kind
 	for (size_t i = 0; kind != LEFTOVER_TREE && i < p->nnoted; i++)
 		if (path_beneath(path, p->noted[i]))
 			return 0;
+	if (p->nnoted == 0 && note_roots(p) < 0)
+		return error_set(err, errno, "cannot start what looks after %s", path);
 	if (watch && watch->note && watch->note(watch->arg, dir, kind) < 0)
 		return error_set(err, errno, "cannot start what looks after %s", path);
 	if (kind == LEFTOVER_TREE)

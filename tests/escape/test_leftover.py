@@ -404,6 +404,17 @@ class Leftover(GitWorld):
                         kept = "/.git" if bare else "/.git.sbx-net"
                         self.assertTrue(os.path.exists(self.repo + "/" + sub + kept))
 
+    def test_nothing_is_renamed_out_of_the_commands_reach(self):
+        """What looks after .git at the end has more rights than the command, which writes the index."""
+        for uid in users():
+            self.repository(uid)
+            self.host(uid, "git worktree add -q -b new $D/wt; " + self.REPOSITORY % (("$D/wt/x",) * 2))
+            done = self.command(uid, "GIT_INDEX_FILE=.git/worktrees/wt/index git update-index --add --cacheinfo "
+                                "160000,$(git rev-parse HEAD),x")
+            self.assertIn(AWAY, done.stderr)
+            self.assertEqual(self.host(uid, "git -C $D/wt/x log --format=%s").stdout, "x\n")
+            self.assertNotIn("x", self.host(uid, "cd $D/wt; git reset -q; git ls-files").stdout.split())
+
     def test_a_repository_that_cannot_be_looked_at_is_left_alone(self):
         """Not by an earlier command either: at the start it is the user's, whatever its permissions."""
         for uid in users():

@@ -1,4 +1,6 @@
 /* What a command may leave in a git directory: what is taken away, and what stays. */
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -284,6 +286,115 @@ static void test_what_is_locked_is_left_alone(void **state)
 }
 
 /* What the configuration names as a hooks directory is locked under whatever name it has. */
+#define LINKS(names, n) /* an index of repositories, whose names have three bytes, n of them */ \
+	"{ printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\" #n "'; for i in " names                         \
+	"; do printf '%024d\\0\\0\\340\\0%032d\\0\\3'$i'\\0\\0\\0\\0\\0\\0\\0' 0 0; done; "     \
+	"printf '%020d' 0; } > "
+
+static bool cannot_tell; /* a file system of the network, or of FUSE */
+
+int __real_renameat2(int from, const char *name, int to, const char *other, unsigned flags);
+int __wrap_renameat2(int from, const char *name, int to, const char *other, unsigned flags);
+
+int __wrap_renameat2(int from, const char *name, int to, const char *other, unsigned flags)
+{
+	if (!cannot_tell || flags == 0)
+		return __real_renameat2(from, name, to, other, flags);
+	errno = EINVAL;
+	return -1;
+}
+
+static unsigned broken; /* which call to list a directory fails; 0: none */
+
+struct dirent *__real_readdir(DIR *d);
+struct dirent *__wrap_readdir(DIR *d);
+
+struct dirent *__wrap_readdir(DIR *d)
+{
+	if (broken == 0 || --broken > 0)
+		return __real_readdir(d);
+	errno = EIO;
+	return NULL;
+}
+
+/* An error in the midst of a directory is not its end. */
+static void test_a_directory_that_is_read_in_part_is_told(void **state)
+{
+	struct leftover *l;
+
+	(void)state;
+	for (unsigned i = 1; i < 8; i++) {
+		l = note(".git", LEFTOVER_GIT);
+		broken = i;
+		sweep(l);
+		assert_int_equal(broken, 0);
+		assert_non_null(strstr(said, "a directory that cannot be looked at"));
+	}
+	run(LEFTOVER_GIT, "true");
+	assert_string_equal(said, "");
+}
+
+static void test_things_go_where_no_call_tells_whether_a_name_is_free(void **state)
+{
+	(void)state;
+	cannot_tell = true;
+	for (int i = 1; i < 3; i++) {
+		run(LEFTOVER_GIT,
+		    "echo $RANDOM > .git/x; mkdir -p sub/.git; " LINKS("sub", 1) ".git/index");
+		assert_int_equal(lines, 2);
+		assert_null(strstr(said, "remove it"));
+		assert_false(exists(".git/x") || exists("sub/.git"));
+		shell("rm .git/index");
+	}
+	cannot_tell = false;
+	shell("test $(ls .git/sbx-net.away | wc -l) = 2; test $(ls -a sub | wc -l) = 4; rm -r sub");
+}
+
+/* Twenty lines of one kind hide none of another. */
+static void test_a_crowd_hides_nothing_of_another_kind(void **state)
+{
+	(void)state;
+	run(LEFTOVER_GIT,
+	    "mkdir -p .git/info; for i in $(seq 60); do d=.git/refs/$i; for j in $(seq 140); "
+	    "do d=$d/d; done; mkdir -p $d; done; echo x > .git/info/exclude");
+	assert_non_null(strstr(said, "leave out what it lists"));
+	assert_non_null(strstr(said, "more like these, which are still there"));
+	shell("rm -rf .git/refs");
+}
+
+/* What another run has left since it began is none of the user's. */
+static void test_links_among_objects_of_another_run_go(void **state)
+{
+	struct leftover *l;
+
+	(void)state;
+	shell("printf '.\\n' > .git/commondir; sleep 0.02; ln -s /etc/passwd .git/objects/ab/x");
+	l = note(".git", LEFTOVER_SHARED);
+	shell("mv .git/objects/ab .git/hidden; mv .git/hidden .git/objects/ab");
+	sweep(l);
+	assert_false(exists(".git/objects/ab/x"));
+	assert_int_equal(lines, 1);
+}
+
+/* Where the command cannot write, its index has nobody rename what is the user's. */
+static void test_nothing_is_renamed_out_of_reach(void **state)
+{
+	int root = open(".git", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct leftover *l;
+
+	(void)state;
+	shell("mkdir -p sub/.git");
+	l = note(".git", LEFTOVER_GIT);
+	shell(LINKS("sub", 1) ".git/index");
+	leftover_reach(l, &root, 1);
+	sweep(l);
+	assert_true(exists("sub/.git"));
+	assert_false(exists(".git/index"));
+	assert_non_null(strstr(said, "where the command cannot write"));
+	(void)close(root);
+	shell("rm -r sub");
+}
+
 static void test_what_is_locked_by_configuration_is_left_alone(void **state)
 {
 	struct leftover *l;
@@ -306,12 +417,12 @@ static void test_modes_are_put_back(void **state)
 	struct stat st;
 
 	(void)state;
-	run(LEFTOVER_GIT,
-	    "mkdir .git/d .git/e; ln -s / .git/d/l; chmod 555 .git/d; chmod 0 .git/e");
-	assert_false(exists(".git/d/l"));
-	assert_int_equal(stat(".git/d", &st), 0);
+	run(LEFTOVER_GIT, "mkdir .git/refs/d .git/refs/e; ln -s / .git/refs/d/l; chmod 555 "
+			  ".git/refs/d; chmod 0 .git/refs/e");
+	assert_false(exists(".git/refs/d/l"));
+	assert_int_equal(stat(".git/refs/d", &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0555);
-	assert_int_equal(stat(".git/e", &st), 0); /* or the next run could not look at it */
+	assert_int_equal(stat(".git/refs/e", &st), 0); /* or the next run could not look at it */
 	assert_true(geteuid() == 0 || (st.st_mode & 0700) == 0700);
 }
 
@@ -339,12 +450,13 @@ static void test_taken_permissions_hide_nothing(void **state)
 	struct stat st;
 
 	(void)state;
-	run(LEFTOVER_GIT, "mkdir .git/d; ln -s / .git/d/l; ln -s / .git/l; chmod 0 .git/d .git");
+	run(LEFTOVER_GIT,
+	    "mkdir .git/refs/d; ln -s / .git/refs/d/l; ln -s / .git/l; chmod 0 .git/refs/d .git");
 	assert_int_equal(stat(".git", &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0);
 	shell("chmod 700 .git");
-	assert_false(exists(".git/d/l") || exists(".git/l"));
-	assert_true(exists(".git/d"));
+	assert_false(exists(".git/refs/d/l") || exists(".git/l"));
+	assert_true(exists(".git/refs/d"));
 }
 
 /* Nobody knows what was there: it is told, and stays. */
@@ -566,6 +678,9 @@ static void test_a_linked_worktree_leads_to_its_own_repository(void **state)
 	assert_int_equal(lines, 2);
 	run(LEFTOVER_GIT, "echo ../../../t/.git > .git/worktrees/t/gitdir");
 	assert_int_equal(lines, 1);
+	run(LEFTOVER_GIT, "d=$PWD/$(printf 't\033t'); mkdir $d; cp t/.git $d/.git; echo $d/.git > "
+			  ".git/worktrees/t/gitdir"); /* git worktree list would show it */
+	assert_int_equal(lines, 1);
 	shell("echo ../.. > .git/worktrees/t/commondir; printf '[extensions]\nrelativeWorktrees "
 	      "= true\n' > .git/config");
 	run(LEFTOVER_GIT, "echo ../../../t/.git > .git/worktrees/t/gitdir");
@@ -608,11 +723,6 @@ static void test_the_places_of_linked_worktrees_are_those_of_the_start(void **st
 	}
 	shell("rm -rf .git/worktrees t s m c e l x");
 }
-
-#define LINKS(names, n) /* an index of repositories, whose names have three bytes, n of them */ \
-	"{ printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\" #n "'; for i in " names                         \
-	"; do printf '%024d\\0\\0\\340\\0%032d\\0\\3'$i'\\0\\0\\0\\0\\0\\0\\0' 0 0; done; "     \
-	"printf '%020d' 0; } > "
 
 /* Where nobody knows the working tree, an index knows of no new repository. */
 static void test_an_index_of_no_known_working_tree(void **state)
@@ -906,6 +1016,14 @@ static void test_a_tree_does_not_become_a_repository(void **state)
 	run(LEFTOVER_TREE, "echo other words > HEAD");
 	assert_true(exists("HEAD"));
 	shell("rm -r HEAD objects refs o z");
+	run(LEFTOVER_TREE, "mkdir .dotest; echo x > .dotest/head-name");
+	assert_true(exists(".dotest.sbx-net/head-name") && lines == 1);
+	run(LEFTOVER_TREE, "mv .dotest.sbx-net .dotest; mkdir .dotest/d");
+	assert_false(exists(".dotest"));
+	shell("mv .dotest.sbx-net .dotest");
+	run(LEFTOVER_TREE, "echo y > .dotest/head-name"); /* it was there */
+	assert_true(exists(".dotest") && lines == 0);
+	shell("rm -r .dotest");
 	run(LEFTOVER_TREE, "mkdir refs HEAD"); /* a project may have names like these */
 	assert_true(exists("HEAD"));
 	assert_int_equal(lines, 0);
@@ -1127,7 +1245,7 @@ static void test_directories_of_unknown_tools(void **state)
 			  "echo 2 > .git/tool/e/c");
 	assert_int_equal(lines, 2);
 	shell("test $(cat .git/tool/d/a) = 1; cmp .git/sbx-net.away/e/c .git/sbx-net.away/b");
-	assert_true(exists(".git/new/empty"));
+	assert_false(exists(".git/new")); /* git might take one for a lock file */
 	assert_false(exists(".git/tool/d/b") || exists(".git/tool/e"));
 	/* with the command that is told it is there again, and from then on the user's */
 	shell("mv .git/sbx-net.away/e .git/tool/e");
@@ -1269,6 +1387,15 @@ static void test_a_new_submodule_obeys_nothing(void **state)
 	shell("rm -rf sub");
 	make_git(NULL);
 	shell(REGISTERED);
+	shell("mkdir -p .git/modules/sub; touch .git/modules/sub/HEAD; printf '[user]\\nname = "
+	      "x\\n' "
+	      "> .git/modules/sub/config"); /* the user's own, checked out again */
+	run(LEFTOVER_GIT, "mkdir -p sub; echo gitdir: ../.git/modules/sub > sub/.git; " LINKS(
+				  "sub", 1) ".git/index");
+	assert_string_equal(said, "");
+	assert_true(exists("sub/.git"));
+	make_git(NULL);
+	shell("rm -rf sub; " REGISTERED);
 	run(LEFTOVER_GIT, MODULE("sub", "echo x > $d/refs/x; echo x > $d/x; rm sub/.git"));
 	assert_int_equal(lines, 2); /* it is looked at like any other */
 	assert_true(exists(".git/modules/sub/config"));
@@ -1314,6 +1441,12 @@ int main(void)
 		cmocka_unit_test_setup(test_what_is_locked_is_left_alone, make_git),
 		cmocka_unit_test_setup(test_what_is_locked_by_configuration_is_left_alone,
 				       make_git),
+		cmocka_unit_test_setup(test_a_directory_that_is_read_in_part_is_told, make_git),
+		cmocka_unit_test_setup(test_things_go_where_no_call_tells_whether_a_name_is_free,
+				       make_git),
+		cmocka_unit_test_setup(test_a_crowd_hides_nothing_of_another_kind, make_git),
+		cmocka_unit_test_setup(test_links_among_objects_of_another_run_go, make_git),
+		cmocka_unit_test_setup(test_nothing_is_renamed_out_of_reach, make_git),
 		cmocka_unit_test_setup(test_modes_are_put_back, make_git),
 		cmocka_unit_test_setup(test_links_that_are_no_harm_stay, make_git),
 		cmocka_unit_test_setup(test_names_are_escaped, make_git),
