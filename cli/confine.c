@@ -227,6 +227,19 @@ static bool is_wanted(const struct run_options *o, const struct launcher_plan *p
 	return o->trust_project || strcmp(file, project) != 0 || access(file, F_OK) == 0;
 }
 
+/*
+ * What is to be kept so that @file stays what it is. The administrator's file that is missing has its
+ * directory kept, if that is there: a thing in the place of the file would be one to the runs of others.
+ */
+static const char *kept_for(const char *file)
+{
+	struct stat st;
+
+	if (strcmp(file, LAYERS_MANAGED_FILE) != 0 || lstat(file, &st) == 0 || errno != ENOENT)
+		return file;
+	return stat(LAYERS_MANAGED_DIR, &st) == 0 ? LAYERS_MANAGED_DIR : file;
+}
+
 static int add_private(struct confine *c, const struct run_options *o, const char *const *files,
 		       size_t nfiles, struct launcher_plan *plan, struct error *err)
 {
@@ -246,7 +259,7 @@ static int add_private(struct confine *c, const struct run_options *o, const cha
 
 		if (!is_wanted(o, plan, files[i]))
 			continue;
-		path = confine_absolute(files[i], err);
+		path = confine_absolute(kept_for(files[i]), err);
 		if (!path)
 			return -1;
 		v[out->n++] = keep(c, path);

@@ -19,7 +19,8 @@
 #include "policy/policy.h"
 #include "policy/settings.h"
 
-#define LAYERS_MANAGED_FILE "/etc/sbx-net/settings.json"
+#define LAYERS_MANAGED_DIR  "/etc/sbx-net"
+#define LAYERS_MANAGED_FILE LAYERS_MANAGED_DIR "/settings.json"
 #define LAYERS_PROJECT_FILE ".sbx-net/settings.json"
 #define LAYERS_MAX	    32 /* files of one run */
 

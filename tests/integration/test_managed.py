@@ -15,7 +15,7 @@ from world import WorldCase, main, setup_world, v4  # noqa: E402
 
 def setUpModule():
     w = setup_world()
-    w.run(["sh", "-c", 'cp -a /etc "$1" && mkdir "$1/sbx-net" && mount --bind "$1" /etc', "sh",
+    w.run(["sh", "-c", 'cp -a /etc "$1" && rm -rf "$1/sbx-net" && mkdir "$1/sbx-net" && mount --bind "$1" /etc', "sh",
            w.path("etc")], uid=0, check=True, stderr=None)
 
 
@@ -89,7 +89,14 @@ class ManagedCase(WorldCase):
 class Lists(ManagedCase):
     def test_a_run_that_holds_the_place_of_the_file_stops_nobody_elses(self):
         """Root's, with a grant of /etc: what is made there for it must not look like a file."""
-        os.rmdir(os.path.dirname(self.managed_file))
+        for there in (False, True):
+            with self.subTest(there):
+                self.hold_the_place(there)
+
+    def hold_the_place(self, there):
+        """@there: the directory is, without a file"""
+        if not there:
+            os.rmdir(os.path.dirname(self.managed_file))
         proc = self.w.popen([self.w.sbx, "run", "--ask", "never", "--write", "/etc", "--", "sh", "-c",
                              "echo up; ! echo x > /etc/sbx-net/settings.json && cat"], uid=0,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -100,7 +107,8 @@ class Lists(ManagedCase):
             done = self.sbx([], ["echo", "fine"])
             self.assertEqual((done.stdout, done.returncode), ("fine\n", 0), done.stderr)
         self.assertEqual(proc.wait(), 0)
-        self.assertFalse(os.path.exists(os.path.dirname(self.managed_file)))
+        self.assertEqual(os.path.exists(os.path.dirname(self.managed_file)), there)
+        os.makedirs(os.path.dirname(self.managed_file), exist_ok=True)
 
     def test_lists_of_all_layers_are_combined(self):
         self.managed({"network": {"allowedDomains": ["good.example"],
