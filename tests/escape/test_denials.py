@@ -542,6 +542,20 @@ class Denials(World):
                 thread.join()
             self.assertEqual([(p.returncode, p.stdout) for p in ps], [(0, "ran\n")] * 25, {p.stderr for p in ps})
 
+    def test_credentials_of_less_known_programs(self):
+        """F-015: a sample of the table"""
+        names = ["home/" + n for n in (".subversion/auth/x", ".step/secrets/key", ".acme.sh/account.conf",
+                                       ".local/share/mkcert/rootCA-key.pem", ".config/pnpm/auth.ini", ".vnc/passwd")]
+        for uid in users():
+            self.fill(uid)
+            for name in names + ["home/.local/share/mkcert/rootCA.pem"]:
+                self.write(name)
+            self.hand_over(uid)
+            p = self.sh(uid, "cat " + " ".join(map(self.place, names)))
+            self.assertEqual(p.stdout, "", uid)
+            p = self.sh(uid, "cat " + self.place("home/.local/share/mkcert/rootCA.pem"))
+            self.assertEqual(p.stdout, "canary\n", p.stderr)
+
 
 if __name__ == "__main__":
     main()
