@@ -459,6 +459,11 @@ int gate_read_again(struct gate *g, bool retry, struct error *err)
 	return rc;
 }
 
+unsigned gate_rest_ms(const struct gate *g)
+{
+	return g->rules.rest_ms;
+}
+
 /* A settings file has changed. What is broken changes nothing. */
 static void reload_policy(void *arg)
 {
@@ -468,6 +473,7 @@ static void reload_policy(void *arg)
 	int rc = gate_read_again(g, retry, &err);
 
 	reload_tell(g->reload, rc, &err, "", &g->broken);
+	reload_later(g->reload, gate_rest_ms(g));
 }
 
 void gate_guard(struct gate *g, const char *const *roots, size_t n)

@@ -93,6 +93,9 @@ void gate_watch(struct gate *g, const struct outside *outside);
  */
 int gate_read_again(struct gate *g, bool retry, struct error *err);
 
+/** gate_rest_ms() - in how many milliseconds it is to be read again, see rules.h; 0: when something changes. */
+unsigned gate_rest_ms(const struct gate *g);
+
 /**
  * gate_prove() - prepare the proof of the sandbox (prove.h), which lasts until gate_proven()
  * @net: from gate_plan()

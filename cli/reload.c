@@ -37,7 +37,7 @@ struct file {
 };
 
 struct reload {
-	struct event look, settle;
+	struct event look, settle, later;
 	bool again;   /* the last reading failed, and may succeed as things are */
 	bool partial; /* it left a file out */
 	bool retry;   /* what is due is due for that only */
@@ -60,6 +60,23 @@ void reload_soon(struct reload *r)
 {
 	r->retry = false;
 	settle(r);
+}
+
+static void later_cb(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	reload_soon(arg);
+}
+
+void reload_later(struct reload *r, unsigned ms)
+{
+	const struct timeval tv = { .tv_sec = ms / 1000,
+				    .tv_usec = (suseconds_t)(ms % 1000) * 1000 };
+
+	if (ms)
+		(void)event_add(&r->later, &tv);
+	else
+		(void)event_del(&r->later);
 }
 
 /* Whether what has failed so is likely to fail so again, as long as no file changes. */
@@ -217,6 +234,7 @@ struct reload *reload_new(struct event_base *base, const char *const *paths, con
 	r->file = xcalloc(n + 1, sizeof(*r->file));
 	(void)event_assign(&r->look, base, -1, EV_PERSIST, look_cb, r);
 	(void)event_assign(&r->settle, base, -1, 0, settle_cb, r);
+	(void)event_assign(&r->later, base, -1, 0, later_cb, r);
 	for (r->nfiles = 0; r->nfiles < n; r->nfiles++) {
 		r->file[r->nfiles].path = xstrdup(paths[r->nfiles]);
 		r->file[r->nfiles].fd = fds ? fds[r->nfiles] : -1;
@@ -232,6 +250,7 @@ void reload_free(struct reload *r)
 		return;
 	(void)event_del(&r->look);
 	(void)event_del(&r->settle);
+	(void)event_del(&r->later);
 	for (size_t i = 0; i < r->nfiles; i++)
 		free(r->file[i].path);
 	free(r->file);

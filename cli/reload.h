@@ -35,6 +35,9 @@ struct timespec reload_now(void);
 /** reload_soon() - as if a file had changed; what is due stays due, however many changes come. */
 void reload_soon(struct reload *r);
 
+/** reload_later() - as if a file changed in @ms milliseconds; 0: not any more. */
+void reload_later(struct reload *r, unsigned ms);
+
 /**
  * reload_tell() - how the call that is under way has ended; says what is wrong, once
  * @rc: 0: well. 1: in part, a file could not be read. -1: not at all

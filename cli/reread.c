@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/xalloc.h"
 #include "cli/rules.h"
@@ -55,6 +56,12 @@ int reread_open(struct reread *r, const char *path, struct error *err)
 	return fd;
 }
 
+void reread_note(struct reread *r, const char *path, int fd)
+{
+	if (r)
+		liststamps_note(&r->stamps, &r->before->stamps, path, fd, clock_ms());
+}
+
 int reread_list(struct reread *r, struct policy *p, enum list list, const char *path,
 		struct error *err)
 {
@@ -63,6 +70,8 @@ int reread_list(struct reread *r, struct policy *p, enum list list, const char *
 	if (reread_keeps(r, path))
 		return policy_take_over(p, list, r->before->policy, path, err);
 	fd = reread_open(r, path, err);
+	if (fd >= 0)
+		reread_note(r, path, fd);
 	if (fd < 0 || listfile_read(p, list, fd, path, err) < 0)
 		return reread_failed(r, path);
 	return 0;
@@ -87,6 +96,7 @@ bool reread_keep_failed(struct reread *r, const struct error *err)
 {
 	char *path = take_ptr(r->failed);
 
+	liststamps_clear(&r->stamps);
 	if (!path || reread_keeps(r, path)) {
 		free(path);
 		return false;
@@ -104,5 +114,6 @@ void reread_clear(struct reread *r)
 		free(r->kept[i]);
 	free(r->kept);
 	free(r->failed);
+	liststamps_clear(&r->stamps);
 	*r = (struct reread){ .before = NULL };
 }

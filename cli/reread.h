@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "cli/filemark.h"
+#include "cli/liststamp.h"
 #include "policy/policy.h"
 
 struct rules;
@@ -25,6 +26,7 @@ struct rules;
  * @marks: of the files that lie where the command may write, or NULL
  * @kept: files that keep what they said
  * @failed: the file with which the attempt failed, or NULL
+ * @stamps: of the list files that this attempt has read
  * @moved: whether a name did not lead to the file that was read: @why says which
  *
  * Functions below take NULL for the first reading, before the command runs.
@@ -37,10 +39,14 @@ struct reread {
 	char *failed;
 	bool moved;
 	struct error why;
+	struct liststamps stamps;
 };
 
 /** reread_open() - as fd_open_regular(); ENOENT too for what was not there when the run began. */
 int reread_open(struct reread *r, const char *path, struct error *err);
+
+/** reread_note() - @fd is a list file, about to be read: see liststamp.h. */
+void reread_note(struct reread *r, const char *path, int fd);
 
 /** reread_list() - put the entries of a list file on @p. Return: as listfile_load(). */
 int reread_list(struct reread *r, struct policy *p, enum list list, const char *path,

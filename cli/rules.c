@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "cli/reread.h"
 
@@ -110,6 +111,16 @@ int rules_load(struct rules *r, const struct run_options *o, const char *cwd, st
 	return load(r, o, cwd, NULL, err);
 }
 
+/* Where half of a change may have arrived, nothing is open that was not before. */
+static void settle(struct rules *r, const struct rules *before, struct reread *reread)
+{
+	r->stamps = reread->stamps;
+	reread->stamps = (struct liststamps){ .v = NULL };
+	r->rest_ms = liststamps_rest_ms(&r->stamps, clock_ms());
+	if (reread->moved || reread->nkept > 0 || r->rest_ms > 0)
+		policy_bound(r->policy, before->policy);
+}
+
 int rules_reread(struct rules *r, const struct run_options *o, const char *cwd,
 		 const struct rules *before, const struct filemark *marks, struct error *err)
 {
@@ -120,8 +131,9 @@ int rules_reread(struct rules *r, const struct run_options *o, const char *cwd,
 	do
 		rc = load(r, o, cwd, &reread, err);
 	while (rc < 0 && reread_keep_failed(&reread, err));
+	if (rc == 0)
+		settle(r, before, &reread);
 	if (rc == 0 && (reread.moved || reread.nkept > 0)) {
-		policy_bound(r->policy, before->policy);
 		*err = reread.why;
 		rc = 1;
 	}
@@ -163,5 +175,6 @@ void rules_clear(struct rules *r)
 {
 	policy_free(r->policy);
 	layers_free(r->layers);
+	liststamps_clear(&r->stamps);
 	*r = (struct rules){ .layers = NULL };
 }

@@ -7,15 +7,21 @@
 #include "base/error.h"
 #include "cli/filemark.h"
 #include "cli/layers/layers.h"
+#include "cli/liststamp.h"
 #include "cli/options.h"
 #include "policy/policy.h"
 
 /**
  * struct rules - the policy of a run and the settings files behind it
+ * @stamps: of the list files, where they were read while the command ran
+ * @rest_ms: a list file may be half-written: nothing is open that was not before, and it is to be read
+ *           again after this time; or 0
  */
 struct rules {
 	struct layers *layers;
 	struct policy *policy;
+	struct liststamps stamps;
+	unsigned rest_ms;
 };
 
 /**

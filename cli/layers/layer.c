@@ -44,6 +44,7 @@ static size_t keep_file(struct layer *layer, struct reread *reread, char *path, 
 	fd = reread_open(reread, path, &f->err);
 	if (fd < 0)
 		return 0;
+	reread_note(reread, path, fd);
 	f->real = fd_path(fd); /* of what is open: the name may lead elsewhere a moment later */
 	f->text = fd_read_file(fd, room, &f->len);
 	if (!f->text)

@@ -666,6 +666,8 @@ static void due_cb(evutil_socket_t fd, short what, void *arg)
 		reload_tell(a->files, rc, &err,
 			    a->broken.msg[0] ? "no sandbox can attach until that is mended" : "",
 			    &a->said);
+	if (a->files)
+		reload_later(a->files, gate_rest_ms(a->cfg.base));
 	for (c = TAILQ_FIRST(&a->clients); c; c = next) {
 		next = TAILQ_NEXT(c, entry);
 		if (!c->waiting)

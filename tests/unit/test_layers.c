@@ -448,6 +448,15 @@ static int reread(struct rules *r, const struct run_options *o, const char *blam
 	return rc;
 }
 
+/* A list that has changed is left alone for as long as that takes. */
+static void rest(struct rules *r, const struct run_options *o)
+{
+	assert_in_range(r->rest_ms, 1, LISTSTAMP_REST_MS);
+	(void)usleep(r->rest_ms * 1000);
+	assert_int_equal(reread(r, o, NULL), 0);
+	assert_int_equal(r->rest_ms, 0);
+}
+
 static void test_a_broken_file_holds_no_other_up(void **state)
 {
 	static const char user[] = "{\"network\": {\"allowedDomains\": [\"user.example\"]}}";
@@ -521,6 +530,9 @@ static void test_a_broken_list_says_what_it_said(void **state)
 	assert_int_equal(says(&r, "a.example"), CODE_OK);
 	write_file("allow.list", "x.example\n");
 	assert_int_equal(reread(&r, &o, NULL), 0);
+	assert_int_equal(says(&r, "x.example"), CODE_NOT_LISTED); /* it may be on its way still */
+	assert_int_equal(says(&r, "a.example"), CODE_NOT_LISTED);
+	rest(&r, &o);
 	assert_int_equal(says(&r, "x.example"), CODE_OK);
 	assert_int_equal(says(&r, "a.example"), CODE_NOT_LISTED);
 	rules_clear(&r);
@@ -552,6 +564,7 @@ static void test_a_trusted_project_without_its_list(void **state)
 	}
 	write_file("allow.list", "good.example\n");
 	assert_int_equal(reread(&r, &o, NULL), 0);
+	rest(&r, &o);
 	assert_int_equal(says(&r, "new.example"), CODE_OK);
 	rules_clear(&r);
 	run_options_clear(&o);
