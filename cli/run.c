@@ -269,6 +269,7 @@ static int start_launcher(struct run *r, struct error *err)
 	    terminal_start(&plan.pty, err) < 0)
 		return -1;
 	plan.terminal_held = terminal_shared();
+	plan.terminal_of_others = !plan.pty && stdio_terminal_of_others();
 	guard_files(r, &plan);
 	look_at_files(r, &plan);
 	r->startline.fs = plan.fs;
@@ -278,7 +279,9 @@ static int start_launcher(struct run *r, struct error *err)
 	r->launcher = launcher_start(&plan, r->listeners, &r->nlisteners, err);
 	terminal_started();
 	inpipe_started(&r->input);
-	return r->launcher ? terminal_keep(launcher_pidfd(r->launcher), err) : -1;
+	if (!r->launcher)
+		return -1;
+	return terminal_keep(launcher_pidfd(r->launcher), !plan.terminal_of_others, err);
 }
 
 /* The last step before the command is let go. */

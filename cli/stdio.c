@@ -123,6 +123,22 @@ void stdio_put_back(void)
 			(void)fcntl(fd, F_SETFL, flags_were[fd]);
 }
 
+static bool is_in_front(int fd)
+{
+	return isatty(fd) && tcgetpgrp(fd) == getpgrp();
+}
+
+bool stdio_terminal_of_others(void)
+{
+	bool input = is_in_front(STDIN_FILENO);
+
+	/* In front are we at one terminal only, that of our session. */
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+		if (isatty(fd) && !(input && is_in_front(fd)))
+			return true;
+	return false;
+}
+
 static int narrow_terminals(struct error *err)
 {
 	if (isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp() &&

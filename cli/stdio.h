@@ -23,14 +23,22 @@ int stdio_check(struct error *err);
  * @relayed: the command gets a terminal of its own, so ours is out of its reach
  *
  * A directory there would open the host's tree to relative paths, whatever is mounted over it
- * inside: it is refused, as is what stdio_check() refuses. A terminal that is not relayed is a terminal of another session to the
- * command, so that reading from it stops nobody: as output it is opened anew for writing only, and
- * as input it becomes /dev/null while we are in the background. One that is another user's, as after
- * su, can be so only if it is our session's; otherwise it is refused as output.
+ * inside: it is refused, as is what stdio_check() refuses. A terminal that is not relayed is one of
+ * another session to the command, so that reading from it stops nobody: as output it is opened anew for
+ * writing only, and as input it becomes /dev/null while we are in the background. One that is another
+ * user's, as after su, can be so only if it is our session's; otherwise it is refused as output.
  *
  * Return: 0, or -1 with @err.
  */
 int stdio_restrict(bool relayed, struct error *err);
+
+/**
+ * stdio_terminal_of_others() - whether a terminal at 1 or 2 may be what other programs read
+ *
+ * That is one that is not at 0 as well, and we in its foreground: `run X &`, `echo | run X`. To be called
+ * before stdio_restrict(), where the terminal is not relayed.
+ */
+bool stdio_terminal_of_others(void);
 
 /**
  * stdio_put_back() - the flags of 0, 1 and 2 as stdio_restrict() has left them

@@ -38,11 +38,11 @@ void terminal_started(void)
 		pty_started(&pty);
 }
 
-int terminal_keep(int pidfd, struct error *err)
+int terminal_keep(int pidfd, bool modes, struct error *err)
 {
 	if (active)
 		return 0;
-	keeper = ttykeep_start(pidfd, err);
+	keeper = ttykeep_start(pidfd, modes, err);
 	return keeper < 0 ? -1 : 0;
 }
 

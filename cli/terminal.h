@@ -27,10 +27,11 @@ void terminal_started(void);
 /**
  * terminal_keep() - have a terminal that is not relayed put back when the run is over (ttykeep.h)
  * @pidfd: of pid 1
+ * @modes: the command can set its modes
  *
  * Return: 0, or -1 with @err.
  */
-int terminal_keep(int pidfd, struct error *err);
+int terminal_keep(int pidfd, bool modes, struct error *err);
 
 /** terminal_active() - whether the command has a terminal of its own. */
 bool terminal_active(void);

@@ -262,6 +262,7 @@ static int install_filter(struct command *c)
 		.allow_ptrace = c->plan->allow_ptrace,
 		.no_async = c->proof.weaker & WEAKER_LANDLOCK_SCOPES,
 		.no_alarm = c->plan->terminal_held,
+		.no_modes = c->plan->terminal_of_others,
 	};
 
 	if (seccomp_build(&options, &c->filter, &c->err))

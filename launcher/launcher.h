@@ -74,6 +74,7 @@ struct pty;
  * @publish: pid 1 makes sockets inside on demand (launcher_ask_socket())
  * @allow_ptrace: processes may trace one another
  * @terminal_held: the command reads the caller's terminal itself, and launcher_freeze() is to last
+ * @terminal_of_others: it writes to a terminal that is not its input, so that others may read there
  * @accept_weaker: WEAKER_ bits (weaker.h) of what may be missing
  * @proof: what the sandbox must stop before the command is let go; NULL to try nothing
  */
@@ -94,6 +95,7 @@ struct launcher_plan {
 	bool allow_unix_sockets;
 	bool allow_ptrace;
 	bool terminal_held;
+	bool terminal_of_others;
 	bool pinned;
 	uint8_t pin[32];
 	const struct launcher_limit *limits;

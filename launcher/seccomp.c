@@ -84,6 +84,19 @@ static const uint32_t kept_ioctl[] = {
 	0xc0189436, /* FIDEDUPERANGE */
 };
 
+/*
+ * What makes other keys, or another line, of what comes in at a terminal; linux/tty.h, tty_mode_ioctl(). It works by
+ * a descriptor that is open for writing only, and from another session, where no SIGTTOU comes.
+ */
+static const uint32_t mode_ioctl[] = {
+	0x5402,	    0x5403,	0x5404,	    /* TCSETS, TCSETSW, TCSETSF */
+	0x5406,	    0x5407,	0x5408,	    /* TCSETA, TCSETAW, TCSETAF */
+	0x402c542b, 0x402c542c, 0x402c542d, /* TCSETS2, TCSETSW2, TCSETSF2 */
+	0x5433,	    0x5434,	0x5435,	    /* TCSETX, TCSETXF, TCSETXW */
+	0x540b,				    /* TCFLSH: a part of it is lost */
+	0x541a,				    /* TIOCSSOFTCAR */
+};
+
 static void leaf_inet(struct seccomp_asm *a)
 {
 	uint16_t other;
@@ -175,7 +188,7 @@ static void leaf_setsockopt(struct seccomp_asm *a)
 	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
 }
 
-static void leaf_ioctl(struct seccomp_asm *a, bool no_async)
+static void leaf_ioctl(struct seccomp_asm *a, const struct seccomp_options *o)
 {
 	uint16_t other;
 
@@ -185,8 +198,11 @@ static void leaf_ioctl(struct seccomp_asm *a, bool no_async)
 	seccomp_asm_ret_if_eq(a, TCOOFF, ERRNO(EPERM)); /* it stays stopped after the run */
 	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
 	seccomp_asm_here(a, other);
-	if (no_async)
+	if (o->no_async)
 		seccomp_asm_ret_if_eq(a, 0x5452, ERRNO(EPERM)); /* FIOASYNC */
+	/* as the kernel says in the background of a terminal where no shell would wake it */
+	for (size_t i = 0; o->no_modes && i < ARRAY_SIZE(mode_ioctl); i++)
+		seccomp_asm_ret_if_eq(a, mode_ioctl[i], ERRNO(EIO));
 	for (size_t i = 0; i < ARRAY_SIZE(denied_ioctl); i++)
 		seccomp_asm_ret_if_eq(a, denied_ioctl[i], ERRNO(EPERM));
 	for (size_t i = 0; i < ARRAY_SIZE(kept_ioctl); i++)
@@ -372,7 +388,7 @@ static void leaf(struct seccomp_asm *a, enum seccomp_verdict v, const void *cont
 		leaf_flags(a, 0, CLONE_NEW_ANY | CLONE_NEWTIME_);
 		break;
 	case SECCOMP_V_IOCTL:
-		leaf_ioctl(a, o->no_async);
+		leaf_ioctl(a, o);
 		break;
 	case SECCOMP_V_PRCTL:
 		leaf_prctl(a, o->no_alarm);

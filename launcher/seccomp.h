@@ -40,6 +40,7 @@ enum seccomp_arch {
  *   terminal sends them to whoever is in its foreground, outside, and which one can be chosen.
  * @no_alarm: the kernel sends no signal of the command's choice by itself: SIGCONT would have a process
  *   go on that was stopped so that it does not read the terminal.
+ * @no_modes: no terminal's modes may be set: it holds one that other programs read.
  */
 struct seccomp_options {
 	enum seccomp_arch arch;
@@ -47,6 +48,7 @@ struct seccomp_options {
 	bool allow_ptrace;
 	bool no_async;
 	bool no_alarm;
+	bool no_modes;
 };
 
 /**

@@ -46,7 +46,7 @@ static bool is_alone(void)
 	return true;
 }
 
-static void look(int fd, struct kept *k)
+static void look(int fd, bool modes, struct kept *k)
 {
 	struct stat st;
 
@@ -56,7 +56,8 @@ static void look(int fd, struct kept *k)
 	k->mode = st.st_mode & 07777;
 	k->flags = fcntl(fd, F_GETFL);
 	k->is = k->flags >= 0;
-	k->moded = k->is && is_alone() && is_foreground(fd) && tcgetattr(fd, &k->modes) == 0;
+	k->moded =
+		k->is && modes && is_alone() && is_foreground(fd) && tcgetattr(fd, &k->modes) == 0;
 }
 
 /* What is as it was is not touched: fchmod(2) alone would change a time. */
@@ -106,13 +107,13 @@ static void run(int pidfd, const struct kept *v)
 	_exit(0);
 }
 
-pid_t ttykeep_start(int pidfd, struct error *err)
+pid_t ttykeep_start(int pidfd, bool modes, struct error *err)
 {
 	bool any = false;
 	pid_t pid;
 
 	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
-		look(fd, &kept[fd]);
+		look(fd, modes, &kept[fd]);
 		any = any || kept[fd].is;
 	}
 	if (!any)

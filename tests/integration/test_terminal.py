@@ -570,6 +570,55 @@ time.sleep(float(sys.argv[1]))
                     self.assertEqual(self.heard_by_the_next(wait, redirected, *run), b"mine")
                     self.assertNotEqual(self.heard_by_the_next(wait, redirected), b"mine")
 
+    # the same by what it can only write to
+    ASKS_ELSEWHERE = """
+import os, sys, termios
+modes = termios.tcgetattr(2)
+modes[3] = modes[3] & ~termios.ECHO | termios.ICANON
+modes[6][termios.VERASE] = b"["
+modes[6][termios.VEOF] = b"0"
+for way in (termios.TCSANOW, termios.TCSADRAIN, termios.TCSAFLUSH):
+    try:
+        termios.tcsetattr(2, way, modes)
+    except termios.error:
+        pass
+os.write(2, b"\\x1b[5n")
+"""
+
+    def heard_elsewhere(self, script, *run):
+        """What the program in front reads, of which a command in the background has asked the terminal"""
+        t = Terminal(["bash", "-c", script, "sh", *run, "/usr/bin/python3", "-c", self.ASKS_ELSEWHERE],
+                     self.work)
+        self.addCleanup(t.close)
+        t.read_until(b"\x1b[5n")
+        t.type(b"\x1b[0n")
+        t.type(b"mine\n")
+        t.read_until(b"got<")
+        return t.read_until(b">"), termios.tcgetattr(t.slave) == t.before
+
+    def test_the_modes_of_a_terminal_that_others_read(self):
+        """P7: a command makes no line of what is typed, or answered, to another program"""
+        run = [SBX_NET, "run", "--no-config", "--ask", "never", "--"]
+        for script in ('"$@" & read -r a; echo "got<$a>"; wait',
+                       'set -m; "$@" & read -r a; echo "got<$a>"; wait',
+                       'echo data | "$@"; read -r a; echo "got<$a>"',
+                       '"$@" > out < /dev/null; read -r a; echo "got<$a>"'):  # or `run X &` in a script
+            with self.subTest(script):
+                self.assertEqual(self.heard_elsewhere(script, *run), (b"\x1b[0nmine", True))
+                if "set -m" not in script:  # there a job of the shell's own is stopped for it
+                    self.assertNotEqual(self.heard_elsewhere(script)[0], b"\x1b[0nmine")
+
+    def test_a_terminal_that_others_read_is_one(self):
+        """The twin: what is written there comes, colours are wanted, and its size is to be had"""
+        t = Terminal(["sh", "-c", 'echo data | "$@"; read a', "sh", SBX_NET, "run", "--no-config", "--ask",
+                      "never", "--", "sh", "-c", "[ -t 1 ] && [ -t 2 ] && cat && stty size <&1; stty -a <&1"],
+                     self.work)
+        self.addCleanup(t.close)
+        self.assertIn(b"data", t.read_until(b"33 91"))
+        t.read_until(b"icanon")
+        t.type(b"\n")
+        self.assertEqual(t.process.wait(LIMIT), 0)
+
     def test_put_back_without_a_relay_after_a_kill(self):
         # its shell stays: the terminal goes with the session
         t, before = self.spoil("stay", stdout=" <&3 > out & echo $! > pid; wait; exec sleep 600")

@@ -572,6 +572,40 @@ static void test_wakeups_of_ones_own_can_be_held_back(void **state)
 	}
 }
 
+/* P7: a terminal that is only written to keeps its modes; what shows and asks is left alone. */
+static void test_modes_of_a_terminal_can_be_kept(void **state)
+{
+	static const uint32_t set[] = { 0x5402, 0x5403,	    0x5404,	0x5406,	    0x5407,
+					0x5408, 0x402c542b, 0x402c542c, 0x402c542d, 0x5433,
+					0x5434, 0x5435,	    0x540b,	0x541a };
+	static const uint32_t asked[] = { 0x5401, 0x5405, 0x802c542a, 0x5413, 0x5414, 0x5421 };
+
+	(void)state;
+	for (int arch = 0; arch < 2; arch++) {
+		struct seccomp_options o = { .arch = (enum seccomp_arch)arch };
+		struct seccomp_program p;
+
+		for (int kept = 0; kept < 2; kept++) {
+			o.no_modes = kept != 0;
+			assert_int_equal(seccomp_build(&o, &p, NULL), 0);
+			for (size_t i = 0; i < ARRAY_SIZE(set); i++) {
+				struct row row = TWO(ioctl, 1, set[i], ALLOW);
+
+				if (kept)
+					row.want = ERR(EIO);
+				expect_row(&p, arch, i, 0, &row);
+				row.args[1] |= HIGH(0);
+				expect_row(&p, arch, i, 0, &row);
+			}
+			for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
+				const struct row row = TWO(ioctl, 1, asked[i], ALLOW);
+
+				expect_row(&p, arch, i, 0, &row);
+			}
+		}
+	}
+}
+
 /* K-23: the kernel takes the program as it is, and no jump was cut short. */
 static void test_program_is_well_formed(void **state)
 {
@@ -813,6 +847,7 @@ int main(void)
 		cmocka_unit_test(test_tracing_is_allowed_by_name),
 		cmocka_unit_test(test_signals_of_descriptors_can_be_held_back),
 		cmocka_unit_test(test_wakeups_of_ones_own_can_be_held_back),
+		cmocka_unit_test(test_modes_of_a_terminal_can_be_kept),
 		cmocka_unit_test(test_program_is_well_formed),
 		cmocka_unit_test(test_core_limit_stays),
 		cmocka_unit_test(test_program_is_the_reviewed_one),
