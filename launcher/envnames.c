@@ -74,19 +74,46 @@ static const char *const exact_only[] = {
 	"MAVEN_OPTS", "GRADLE_OPTS", "LUA_*", "PHPRC", "PHP_INI_SCAN_DIR", "R_*", "ERL_*",
 	"DOTNET_STARTUP_HOOKS", "CORECLR_*", "COMPlus_*", "AWKPATH", "AWKLIBPATH", "TCLLIBPATH",
 	"GUILE_*", "SBCL_*", "OCAMLRUNPARAM", "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES",
+	"JULIA_BINDIR", "JULIA_PROJECT", "MAVEN_ARGS", "IPYTHONDIR", "JUPYTER_*", "HGRCPATH",
+	"VIMINIT", "EXINIT", "GVIMINIT", "VIM", "VIMRUNTIME", "GCC_EXEC_PREFIX", "COMPILER_PATH",
+	/* libraries that load what a variable says */
+	"GST_*", "VK_*", "EGL_*", "__EGL_*", "OCL_ICD_*", "MAGICK_*", "LV2_PATH", "LADSPA_PATH",
+	"SASL_PATH", "KRB5_CONFIG", "ALSA_CONFIG_*",
 	/* programs that run what a variable says */
-	"GIT_*", "LESSOPEN", "LESSCLOSE", "MAKEFLAGS", "GNUMAKEFLAGS", "MAKEFILES", "RUSTC_WRAPPER",
-	"TERMINFO*", "TERMCAP", "GTK_*", "QT_*", "XDG_RUNTIME_DIR",
+	"GIT_*", "LESSOPEN", "LESSCLOSE", "LESSKEY*", "RUSTC", "RUSTDOC", "CONFIG_SITE",
+	"npm_config_git", "NPM_CONFIG_GIT", "npm_config_userconfig", "NPM_CONFIG_USERCONFIG",
+	"npm_config_globalconfig", "NPM_CONFIG_GLOBALCONFIG", "YARN_YARN_PATH", "YARN_RC_FILENAME",
+	"ANSIBLE_CONFIG", "TF_CLI_*", "DIRENV_*", "BROWSER", "MAKEFLAGS", "GNUMAKEFLAGS",
+	"MAKEFILES", "RUSTC_WRAPPER", "TERMINFO*", "TERMCAP", "GTK_*", "QT_*", "XDG_RUNTIME_DIR",
 	/* sockets and descriptors of the caller's session */
 	"SSH_*", "GPG_*", "DBUS_*", "DISPLAY", "WAYLAND_*", "XAUTHORITY", "NOTIFY_SOCKET",
 	"LISTEN_*", "DOCKER_HOST", "KUBECONFIG", "TMUX*", "STY", "VSCODE_*"
 };
 
+/* The end of a name of the same kind: PYTEST_ADDOPTS, CARGO_TARGET_X_RUNNER, LIBGL_DRIVERS_PATH. */
+static const char *const exact_only_end[] = {
+	/* options, in which others than harmless ones are */
+	"OPTS", "OPTIONS",
+	/* a program */
+	"_RUNNER", "_LINKER", "_WRAPPER", "_LAUNCHER", "_COMMAND", "_HANDLER", "_SHELL", "_PYTHON",
+	"_HOOK", "_HOOKS", "ASKPASS", "EDITOR", "PAGER", "VIEWER", "_RSH", "_SSH",
+	"_SYMBOLIZER_PATH",
+	/* what is loaded, and where it is looked for */
+	"PRELOAD", "PLUGIN", "PLUGINS", "PLUGIN_PATH", "PLUGINS_PATH", "PLUGIN_DIR", "PLUGINS_DIR",
+	"MODULE", "MODULES", "MODULE_PATH", "MODULES_PATH", "MODULE_DIR", "MODULE_FILE",
+	"LOAD_PATH", "LOADPATH", "LIBRARY", "LIBRARY_PATH", "_LAYERS", "LAYER_PATH", "DRIVER_PATH",
+	"DRIVERS_PATH", "BACKENDS_PATH", "_DEPS", "DEPOT_PATH", "_PROFILER"
+};
+
 /* A part of a name between underscores that marks a credential. */
 static const char *const secret_part[] = {
-	"KEY",	"KEYS",	 "APIKEY",  "PASS",	 "PW",	"PWD",	  "PASSWD",    "PAT",	"PIN",
-	"AUTH", "OAUTH", "OAUTH2",  "BEARER",	 "JWT", "COOKIE", "COOKIES",   "CRED",	"CREDS",
-	"DSN",	"SALT",	 "SESSION", "SESSIONID", "OTP", "TOTP",	  "SIGNATURE", "LOGIN", "WEBHOOK"
+	"KEY",		 "KEYS",    "APIKEY",  "PASS",	    "PW",	"PWD",
+	"PASSWD",	 "PAT",	    "PIN",     "AUTH",	    "OAUTH",	"OAUTH2",
+	"BEARER",	 "JWT",	    "COOKIE",  "COOKIES",   "CRED",	"CREDS",
+	"AUTHORIZATION", "PRIVATE", "PRIV",    "SAS",	    "MNEMONIC", "MFA",
+	"HMAC",		 "CSRF",    "XSRF",    "JWK",	    "JWKS",	"PEM",
+	"PFX",		 "P12",	    "CONNSTR", "DSN",	    "SALT",	"SESSION",
+	"SESSIONID",	 "OTP",	    "TOTP",    "SIGNATURE", "LOGIN",	"WEBHOOK"
 };
 
 /* The end of a part: TS_AUTHKEY, DBPASS. */
@@ -94,10 +121,11 @@ static const char *const secret_end[] = { "KEY",  "KEYS", "PASS",  "PASSWD", "PW
 					  "AUTH", "CRED", "CREDS", "TOKEN",  "OTP" };
 
 /* Anywhere in a name. */
-static const char *const secret_word[] = { "TOKEN",	 "SECRET",	     "PASSWORD",
-					   "PASSWD",	 "PASSPHRASE",	     "CREDENTIAL",
-					   "PRIVATEKEY", "ACCESSKEY",	     "APIKEY",
-					   "NETRC",	 "CONNECTION_STRING" };
+static const char *const secret_word[] = {
+	"TOKEN",	   "SECRET",	"PASSWORD", "PASSWD", "PASSPHRASE",	   "CREDENTIAL",
+	"PRIVATEKEY",	   "ACCESSKEY", "APIKEY",   "NETRC",  "CONNECTION_STRING", "CONN_STR",
+	"CONNECTIONSTRING"
+};
 
 /* The start of a value that marks a credential, whatever its name is. */
 static const char *const secret_value[] = { "-----BEGIN",  "ghp_",   "gho_",  "ghs_",  "ghu_",
@@ -165,18 +193,35 @@ static bool contains_nocase(const char *p, size_t len, const char *word)
 	return false;
 }
 
+static bool ends_nocase(const char *p, size_t len, const char *end)
+{
+	size_t n = strlen(end);
+
+	return len >= n && strncasecmp(p + len - n, end, n) == 0;
+}
+
+static size_t without_digits(const char *p, size_t len)
+{
+	while (len > 0 && p[len - 1] >= '0' && p[len - 1] <= '9')
+		len--;
+	return len;
+}
+
 static bool is_secret_part(const char *p, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(secret_part); i++)
 		if (len == strlen(secret_part[i]) && strncasecmp(p, secret_part[i], len) == 0)
 			return true;
-	for (size_t i = 0; i < ARRAY_SIZE(secret_end); i++) {
-		size_t n = strlen(secret_end[i]);
-
-		if (len > n && strncasecmp(p + len - n, secret_end[i], n) == 0)
+	for (size_t i = 0; i < ARRAY_SIZE(secret_end); i++)
+		if (len > strlen(secret_end[i]) && ends_nocase(p, len, secret_end[i]))
 			return true;
-	}
 	return false;
+}
+
+/* Bundler has "user:password" of a host in a variable of the host's name: BUNDLE_GEMS__EXAMPLE__COM. */
+static bool is_bundlers(const char *name, size_t len)
+{
+	return envnames_match("BUNDLE_*", name, len) && contains_nocase(name, len, "__");
 }
 
 /* @breaks: what is between the parts of a name */
@@ -190,7 +235,8 @@ static bool looks_secret(const char *name, size_t len, const char *breaks)
 	for (size_t i = 0; i <= len; i++) {
 		if (i < len && !strchr(breaks, name[i]))
 			continue;
-		if (is_secret_part(name + start, i - start))
+		if (is_secret_part(name + start, i - start) || /* API_KEY2 */
+		    is_secret_part(name + start, without_digits(name + start, i - start)))
 			return true;
 		start = i + 1;
 	}
@@ -199,7 +245,7 @@ static bool looks_secret(const char *name, size_t len, const char *breaks)
 
 bool envnames_looks_secret(const char *name, size_t len)
 {
-	return looks_secret(name, len, "_");
+	return is_bundlers(name, len) || looks_secret(name, len, "_");
 }
 
 /* "https://host/simple?token=x", and as ccache has it: "https://host|bearer-token=x" */
@@ -241,5 +287,8 @@ bool envnames_is_allowed(const char *name, size_t len)
 
 bool envnames_is_exact_only(const char *name, size_t len)
 {
+	for (size_t i = 0; i < ARRAY_SIZE(exact_only_end); i++)
+		if (ends_nocase(name, len, exact_only_end[i]))
+			return true;
 	return LISTED(exact_only, name, len);
 }

@@ -198,6 +198,34 @@ static void test_build_passes_the_allowed_names_once(void **state)
 
 /* The names of L-001. */
 static const char *const dangerous[] = {
+	"CARGO_TARGET_X_RUNNER=x",
+	"CARGO_TARGET_X_LINKER=x",
+	"npm_config_script_shell=x",
+	"npm_config_node_options=x",
+	"npm_config_git=x",
+	"NPM_CONFIG_SCRIPT_SHELL=x",
+	"NPM_CONFIG_GIT=x",
+	"BUN_OPTIONS=x",
+	"VIMINIT=x",
+	"EXINIT=x",
+	"GVIMINIT=x",
+	"PYTEST_PLUGINS=x",
+	"PYTEST_ADDOPTS=x",
+	"JULIA_LOAD_PATH=x",
+	"JULIA_DEPOT_PATH=x",
+	"DOTNET_ADDITIONAL_DEPS=x",
+	"GIO_EXTRA_MODULES=x",
+	"GST_PLUGIN_PATH=x",
+	"VK_LAYER_PATH=x",
+	"LIBGL_DRIVERS_PATH=x",
+	"GBM_BACKENDS_PATH=x",
+	"MAVEN_ARGS=x",
+	"JAVA_OPTS=x",
+	"ELIXIR_ERL_OPTIONS=x",
+	"PIP_PYTHON=x",
+	"RSYNC_RSH=x",
+	"CONFIG_SITE=x",
+	"TAR_OPTIONS=x",
 	"LD_PRELOAD=x",
 	"LD_AUDIT=x",
 	"LD_LIBRARY_PATH=x",
@@ -240,6 +268,14 @@ static const char *const dangerous[] = {
 };
 
 static const char *const secrets[] = {
+	"BUNDLE_RUBYGEMS__PKG__GITHUB__COM=x",
+	"BUNDLE_GEMS__CONTRIBSYS__COM=x",
+	"AUTHORIZATION=x",
+	"PRIVATE=x",
+	"API_KEY2=x",
+	"CONN_STR=x",
+	"AZURE_STORAGE_SAS=x",
+	"DB_PASS1=x",
 	"AWS_SECRET_ACCESS_KEY=x",
 	"AWS_ACCESS_KEY_ID=x",
 	"AWS_SESSION_TOKEN=x",
@@ -378,15 +414,21 @@ static void test_build_keeps_loaders_and_secrets_out(void **state)
 
 static void test_build_keeps_them_out_by_pattern_too(void **state)
 {
-	static const char *const wanted[] = { "A*", "B*", "C*", "D*", "E*", "G*", "I*",
-					      "K*", "L*", "M*", "N*", "O*", "P*", "R*",
-					      "S*", "W*", "X*", "_*", "m*" };
+	static const char *const wanted[] = { "A*", "B*", "C*", "D*", "E*", "G*", "I*", "J*",
+					      "T*", "V*", "n*", "K*", "L*", "M*", "N*", "O*",
+					      "P*", "R*", "S*", "W*", "X*", "_*", "m*" };
 	static const char *const good[] = { "CARGO_TERM_COLOR=never",
 					    "GOFLAGS=-v",
 					    "AUTHOR_NAME=x",
 					    "KEYBOARD=us",
 					    "PASSES=3",
 					    "AUTHORITY=x",
+					    "npm_config_loglevel=x",
+					    "BUNDLE_JOBS=4",
+					    "PIPELINE=x",
+					    "VERSION2=x",
+					    "PRIVATELY=x",
+					    "MODULE_NAME=x",
 					    NULL };
 	char **env = build(dangerous, wanted, ARRAY_SIZE(wanted));
 
