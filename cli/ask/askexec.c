@@ -1,10 +1,11 @@
 #include "cli/ask/askexec.h"
 
 #include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,35 +19,46 @@
 
 #define OUTPUT_MAX 4096 /* more is no answer */
 
-/* A program that runs. @fd: its standard input and output. */
-struct running {
-	LIST_ENTRY(running) link;
-	uint64_t id;
-	int fd;
-};
+/*
+ * A dialog that takes the place of another one would get the key that was meant for that: the command sees
+ * each answer, and can withdraw a question. What answers sooner than a person is a script, which needs no pause.
+ */
+#define PAUSE_MS  700
+#define PERSON_MS 300
 
+/**
+ * struct askexec - one program at a time; the other questions wait for their turn
+ * @running: one does, for question @id, since @started
+ * @fd: its standard input and output
+ * @next: starts the next one
+ */
 struct askexec {
 	struct asking *asking;
 	struct helper *helper;
 	char by[GRANT_BY_MAX];
-	LIST_HEAD(, running) running;
+	bool running;
+	uint64_t id, started;
+	int fd;
+	struct event next;
 };
 
-static void forget(struct running *r)
+static bool is_asked(const struct askexec *x, uint64_t id)
 {
-	LIST_REMOVE(r, link);
-	(void)close(r->fd);
-	free(r);
+	return x->running && x->id == id;
 }
 
-static struct running *find(const struct askexec *x, uint64_t id)
+static void forget(struct askexec *x)
 {
-	struct running *r;
+	x->running = false;
+	(void)close(x->fd);
+}
 
-	LIST_FOREACH (r, &x->running, link)
-		if (r->id == id)
-			return r;
-	return NULL;
+static void start_next(struct askexec *x, unsigned ms)
+{
+	const struct timeval tv = { .tv_usec = (suseconds_t)ms * 1000 };
+
+	if (!event_pending(&x->next, EV_TIMEOUT, NULL))
+		(void)event_add(&x->next, &tv);
 }
 
 /* The whole question fits the socket's buffer, so this does not wait for the program. */
@@ -73,11 +85,9 @@ static void put_words(const struct question *q, char out[HELPER_TEXT_MAX])
 	(void)snprintf(out, HELPER_TEXT_MAX, "May %s be reached by %.60s?", q->target, program);
 }
 
-static void exec_open(void *self, const struct question *q)
+static void start(struct askexec *x, const struct question *q)
 {
 	char words[HELPER_TEXT_MAX];
-	struct askexec *x = self;
-	struct running *r;
 	struct error err;
 	int fd;
 
@@ -88,11 +98,30 @@ static void exec_open(void *self, const struct question *q)
 		asking_lost(x->asking, q->id);
 		return;
 	}
-	r = xcalloc(1, sizeof(*r));
-	*r = (struct running){ .id = q->id, .fd = fd };
-	LIST_INSERT_HEAD(&x->running, r, link);
+	x->running = true;
+	x->id = q->id;
+	x->started = clock_ms();
+	x->fd = fd;
 	if (!send_question(fd, q))
 		log_warn("%s: cannot pass it the question", x->by);
+}
+
+static void next_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct askexec *x = arg;
+	const struct question *q = x->running ? NULL : asking_first(x->asking, NULL);
+
+	(void)fd, (void)what;
+	if (q)
+		start(x, q);
+}
+
+static void exec_open(void *self, const struct question *q)
+{
+	struct askexec *x = self;
+
+	if (!x->running && !event_pending(&x->next, EV_TIMEOUT, NULL))
+		start(x, q);
 }
 
 static void exec_change(void *self, const struct question *q)
@@ -100,25 +129,28 @@ static void exec_change(void *self, const struct question *q)
 	(void)self, (void)q;
 }
 
+/* Also of one that waits for its turn, and of one whose program has answered: there is another to start then. */
 static void exec_close(void *self, const struct question *q, const char *text)
 {
 	struct askexec *x = self;
-	struct running *r = find(x, q->id);
+	bool asked = is_asked(x, q->id);
 
 	(void)text;
-	if (!r)
-		return;
-	helper_kill(x->helper, q->id);
-	forget(r);
+	if (asked) {
+		helper_kill(x->helper, q->id);
+		forget(x);
+	}
+	if (!x->running)
+		start_next(x, asked ? PAUSE_MS : 0);
 }
 
 static void exec_free(void *self)
 {
 	struct askexec *x = self;
-	struct running *r;
 
-	while ((r = LIST_FIRST(&x->running)))
-		forget(r);
+	(void)event_del(&x->next);
+	if (x->running)
+		forget(x);
 	free(x);
 }
 
@@ -135,12 +167,11 @@ void askexec_new(struct asker *out, struct asking *asking, struct event_base *ba
 	struct askexec *x = xcalloc(1, sizeof(*x));
 	char shown[GRANT_BY_MAX - 8];
 
-	(void)base;
+	(void)event_assign(&x->next, base, -1, 0, next_cb, x);
 	x->asking = asking;
 	x->helper = helper;
 	(void)snprintf(x->by, sizeof(x->by), "exec:%s",
 		       log_escape(shown, sizeof(shown), program, strlen(program)));
-	LIST_INIT(&x->running);
 	*out = (struct asker){ .ops = &askexec_ops, .self = x };
 }
 
@@ -177,15 +208,15 @@ static bool judge(int status, const char *text, size_t len, uint64_t id, struct 
 
 void askexec_exited(struct askexec *x, uint64_t id, int status)
 {
-	struct running *r = find(x, id);
 	struct prompt_answer answer;
 	char text[OUTPUT_MAX];
 	bool ok;
 
-	if (!r)
+	if (!is_asked(x, id))
 		return;
-	ok = judge(status, text, read_output(r->fd, text), id, &answer);
-	forget(r);
+	ok = judge(status, text, read_output(x->fd, text), id, &answer);
+	forget(x);
+	start_next(x, clock_ms() - x->started < PERSON_MS ? 0 : PAUSE_MS);
 	answer.by = x->by;
 	if (ok && asking_answer(x->asking, id, &answer))
 		return;
@@ -198,12 +229,10 @@ void askexec_exited(struct askexec *x, uint64_t id, int status)
 
 void askexec_lost(struct askexec *x)
 {
-	struct running *r;
+	const struct question *q;
 
-	while ((r = LIST_FIRST(&x->running))) {
-		uint64_t id = r->id;
-
-		forget(r);
-		asking_lost(x->asking, id);
-	}
+	if (x->running)
+		forget(x);
+	while ((q = asking_first(x->asking, NULL)))
+		asking_lost(x->asking, q->id);
 }

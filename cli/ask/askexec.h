@@ -4,6 +4,7 @@
  * The program of --ask exec:PROGRAM gets the question in words as its argument and as a line of
  * JSON on its standard input. An exit status of 0 and no output is yes, once; 1 is no; with an exit
  * status of 0 the output may say more (question_parse_words()). Anything else is no, once.
+ * One question after another, with a pause between two that a person answers.
  */
 #ifndef CLI_ASK_ASKEXEC_H
 #define CLI_ASK_ASKEXEC_H

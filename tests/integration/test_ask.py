@@ -1167,6 +1167,34 @@ class ByProgram(AskCase):
         self.assertEqual(found, [("answer", "deny", "ask-timeout", None),
                                  ("decision", "deny", "ask-timeout", None)])
 
+    def at_once(self, hosts):
+        return ["sh", "-c", "for h in %s; do curl -sS http://$h/ & done; wait" % " ".join(hosts)]
+
+    def test_one_question_after_another(self):
+        """A dialog that comes up in front of another one would get its key"""
+        log = os.path.join(self.w.ws, "log")
+        self.addCleanup(self.w.run, ["rm", "-f", log], cwd="/")
+        ask = self.script("ask.sh", "echo begin >>%s\nsleep 0.1\necho end >>%s\n" % (log, log))
+        done = self.w.sbx_run(["--ask", "exec:" + ask], self.at_once(["good.example", "a.test", "b.test", "c.test"]))
+        with open(log, encoding="utf-8") as f:
+            said = f.read().split()
+        self.assertEqual(said, ["begin", "end"] * 4)
+        self.assertIn(HELLO, done.stdout, done.stderr)
+
+    def test_a_pause_between_two_dialogs(self):
+        """The command takes one away, and has the other in its place: none is there at that moment"""
+        log = os.path.join(self.w.ws, "log")
+        self.addCleanup(self.w.run, ["rm", "-f", log], cwd="/")
+        ask = self.script("ask.sh", "date +%%s.%%N >>%s\ncase $1 in *good*) exit 0;; esac\nsleep 20" % log)
+        done = self.w.sbx_run(["--ask", "exec:" + ask], [
+            "sh", "-c", "curl -sS http://a.test/ & a=$!; sleep 1; curl -sS %s & b=$!; sleep 1; "
+            "date +%%s.%%N; kill $a; wait $b" % URL])
+        with open(log, encoding="utf-8") as f:
+            began = [float(x) for x in f.read().split()]
+        withdrawn, _, said = done.stdout.partition("\n")
+        self.assertEqual((len(began), said), (2, HELLO), done.stderr)
+        self.assertGreater(began[1] - float(withdrawn), 0.6)
+
     def test_as_root(self):
         ask = self.script("ask.sh", "cat >%s/root-told\necho allow" % self.w.root_ws)
         done = self.w.sbx_run(["--ask", "exec:" + ask], self.curl("-f", URL), uid=0)
