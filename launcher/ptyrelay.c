@@ -99,8 +99,9 @@ static pid_t supervisor;
 /*
  * Where the supervisor has been killed, the command is, too, in a moment. What it has written is shown; but
  * a terminal that takes nothing, such as that of a lost line, keeps nobody here. The timer comes again and
- * again, lest a write(2) that begins behind one signal waits for ever. Called for SIGHUP, which the kernel
- * sends for this (PR_SET_PDEATHSIG), and for a hang-up, which poll(2) tells of.
+ * again, lest a write(2) that begins behind one signal waits for ever. Called for SIGCONT, which the kernel
+ * sends for this (PR_SET_PDEATHSIG): it wakes us where we were stopped for a question, too. The supervisor
+ * sends it as well.
  */
 static void look_for_supervisor(void)
 {
@@ -121,7 +122,7 @@ static void on_signal(int sig)
 		covered = 1;
 	else if (sig == SIGWINCH)
 		resized = 1;
-	else if (sig == SIGHUP)
+	else if (sig == SIGCONT)
 		look_for_supervisor();
 	else if (sig == SIGALRM && ticks > 0)
 		ticks--;
@@ -373,7 +374,7 @@ void ptyrelay_run(int sock, const struct pty *pty)
 	static const int ignored[] = { SIGINT,	SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN,
 				       SIGTTOU, SIGPIPE, SIGUSR1, SIGUSR2 };
 	static const int told[] = { SIGWINCH, SIGUSR1, SIGUSR2, SIGURG };
-	static const int at_once[] = { SIGHUP, SIGALRM };
+	static const int at_once[] = { SIGCONT, SIGHUP, SIGALRM };
 	const struct sigaction act = { .sa_handler = on_signal };
 	struct relay r = { .pty = pty, .master = -1 };
 	sigset_t blocked;
@@ -391,7 +392,7 @@ void ptyrelay_run(int sock, const struct pty *pty)
 		(void)sigaction(told[i], &act, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(at_once); i++)
 		(void)sigaction(at_once[i], &act, NULL);
-	(void)prctl(PR_SET_PDEATHSIG, SIGHUP, 0, 0, 0);
+	(void)prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 	look_for_supervisor();
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (fd_recv(sock, &byte, 1, &r.master, 1, &n) == 1 && n == 1 &&

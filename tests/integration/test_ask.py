@@ -148,6 +148,35 @@ class AtTheTerminal(AskCase):
         self.assertEqual(t.modes(), t.before)
         self.assertFalse(os.path.exists(self.state("answers")))
 
+    def children(self, pid):
+        with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
+            return [int(x) for x in f.read().split()]
+
+    def is_there(self, pid):
+        try:
+            with open("/proc/%d/stat" % pid, encoding="utf-8") as f:
+                return f.read().rpartition(")")[2].split()[0] not in "ZX"
+        except OSError:
+            return False
+
+    def test_killed_at_a_question(self):
+        """In a script, whose shell the kernel wakes nobody for: nothing stays, and the modes are as before."""
+        t = Terminal(self.w, ["/bin/sh", "-c", '"$@"; echo goes on; exec sleep 60', "sh", self.w.sbx, "run",
+                              "--no-config", "--ask", "tty", "--", *self.curl(URL)], job=True)
+        self.addCleanup(t.close)
+        t.expect(" deny")
+        self.assertNotEqual(t.modes(), t.before)
+        supervisor, = self.children(os.tcgetpgrp(t.master))
+        helpers = self.children(supervisor)
+        self.assertGreater(len(helpers), 1)
+        os.kill(supervisor, signal.SIGKILL)
+        t.expect("goes on")
+        end = time.monotonic() + 20
+        while any(map(self.is_there, helpers)) and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertEqual([x for x in helpers if self.is_there(x)], [])
+        self.assertEqual(t.modes(), t.before)
+
     def test_deny_once(self):
         o = self.w.oracle()
         t = self.terminal(["--ask", "tty"], self.curl("-f", URL))
