@@ -14,7 +14,7 @@
  *   timer    --timeout: SIGTERM, and SIGKILL after a grace period; the status is 124
  *
  * When the command has ended, bytes that it had sent may still be on their way through the proxy,
- * so the loop goes on for as long as connections live, DRAIN_MS at most.
+ * so the loop goes on until that has been passed on (drain.h). A signal ends the wait, as --timeout does.
  */
 #include "cli/supervisor.h"
 
@@ -32,6 +32,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "cli/ask/asking.h"
+#include "cli/drain.h"
 #include "cli/terminal.h"
 #include "launcher/launcher.h"
 #include "proxy/proxy.h"
@@ -47,8 +48,7 @@
 #define AGAIN_MIN_MS 500
 #define AGAIN_HUP_MS (10 * 1000)
 
-#define DRAIN_MS      1000 /* for what a command sent right before it ended */
-#define DRAIN_STEP_MS 5
+#define DRAIN_LATE_MS 1000 /* where --timeout has ended the run */
 
 static const int forwarded[] = { SIGINT,  SIGTERM,  SIGQUIT, SIGUSR1,
 				 SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP };
@@ -56,20 +56,15 @@ static const int forwarded[] = { SIGINT,  SIGTERM,  SIGQUIT, SIGUSR1,
 struct supervisor {
 	const struct supervisor_config *cfg;
 	struct error *err;
-	struct event status, pidfd, timer, drain, stopped;
+	struct event status, pidfd, timer, stopped;
+	struct drain drain;
 	struct event signal[ARRAY_SIZE(forwarded)];
 	struct event hangup;
 	int hangup_fd;
 	uint64_t told_term, told_hup; /* when such a signal came first; 0: never */
 	bool timed_out, proven, started, failed;
 	int exit_code;
-	unsigned drained_ms;
 };
-
-static struct timeval milliseconds(unsigned ms)
-{
-	return (struct timeval){ .tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000 };
-}
 
 /* The last moment at which nothing of the command has run. */
 static void let_go(struct supervisor *s)
@@ -107,23 +102,37 @@ static void status_cb(evutil_socket_t fd, short what, void *arg)
 	(void)event_del(&s->status);
 }
 
-static void drain_cb(evutil_socket_t fd, short what, void *arg)
+static void say_cut(const struct supervisor_config *cfg, size_t cut)
+{
+	CLEANUP_FREE char *text =
+		xasprintf("sbx-net: %zu connection%s cut at the end of the run: not all that the "
+			  "command had sent has been taken there\n",
+			  cut, cut == 1 ? " was" : "s were");
+
+	if (cut && !cfg->quiet)
+		log_raw(text, strlen(text));
+}
+
+static void drained_cb(void *arg, size_t cut)
 {
 	struct supervisor *s = arg;
-	struct timeval step = milliseconds(DRAIN_STEP_MS);
 
-	(void)fd, (void)what;
-	s->drained_ms += DRAIN_STEP_MS;
-	if (session_connections(s->cfg->session) == 0 || s->drained_ms >= DRAIN_MS)
-		(void)event_base_loopbreak(s->cfg->base);
-	else
-		(void)event_add(&s->drain, &step);
+	say_cut(s->cfg, cut);
+	(void)event_base_loopbreak(s->cfg->base);
+}
+
+/* The command has ended, and what it had sent is still being waited for. Return: whether it was. */
+static bool stop_draining(struct supervisor *s)
+{
+	if (!drain_is_on(&s->drain))
+		return false;
+	drained_cb(s, drain_stop(&s->drain));
+	return true;
 }
 
 static void pidfd_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct supervisor *s = arg;
-	struct timeval now = milliseconds(0);
 
 	(void)fd, (void)what;
 	/* The pipe may tell why it never ran only now, with the end of pid 1. */
@@ -132,14 +141,11 @@ static void pidfd_cb(evutil_socket_t fd, short what, void *arg)
 	if (s->failed)
 		return;
 	(void)event_del(&s->pidfd);
-	(void)event_del(&s->timer);
 	s->exit_code = launcher_wait(s->cfg->launcher);
 	if (s->timed_out)
 		s->exit_code = LAUNCHER_EXIT_TIMEOUT;
-	if (session_connections(s->cfg->session) == 0)
-		(void)event_base_loopbreak(s->cfg->base);
-	else
-		(void)event_add(&s->drain, &now);
+	drain_start(&s->drain, s->cfg->base, s->cfg->session, s->timed_out ? DRAIN_LATE_MS : 0,
+		    drained_cb, s);
 }
 
 static void say_timeout(const struct supervisor_config *cfg)
@@ -157,6 +163,8 @@ static void timer_cb(evutil_socket_t fd, short what, void *arg)
 	struct timeval grace = { .tv_sec = GRACE_S };
 
 	(void)fd, (void)what;
+	if (stop_draining(s))
+		return;
 	if (s->timed_out) {
 		launcher_kill(s->cfg->launcher);
 		return;
@@ -250,6 +258,8 @@ static void signal_cb(evutil_socket_t sig, short what, void *arg)
 	/* A terminal of the command's own tells it by itself, and not before it has the new size. */
 	if (sig == SIGWINCH && terminal_active())
 		return;
+	if ((sig == SIGINT || sig == SIGTERM || sig == SIGQUIT) && stop_draining(s))
+		return;
 	if (sig == SIGTSTP)
 		stop(s, false);
 	else if (sig == SIGTERM)
@@ -269,6 +279,8 @@ static void hangup_cb(evutil_socket_t fd, short what, void *arg)
 
 	(void)what;
 	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
+		if (stop_draining(s))
+			return;
 		if (info.ssi_code == SI_KERNEL)
 			launcher_signal(s->cfg->launcher, SIGHUP);
 		else
@@ -309,7 +321,6 @@ static int watch(struct supervisor *s)
 	(void)event_assign(&s->stopped, cfg->base, launcher_stopped_fd(cfg->launcher),
 			   EV_READ | EV_PERSIST, stopped_cb, s);
 	(void)event_assign(&s->timer, cfg->base, -1, 0, timer_cb, s);
-	(void)event_assign(&s->drain, cfg->base, -1, 0, drain_cb, s);
 	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
 		(void)evsignal_assign(&s->signal[i], cfg->base, forwarded[i], signal_cb, s);
 	if (event_add(&s->status, NULL) < 0 || event_add(&s->pidfd, NULL) < 0 ||
@@ -327,7 +338,7 @@ static void unwatch(struct supervisor *s)
 	(void)event_del(&s->status);
 	(void)event_del(&s->pidfd);
 	(void)event_del(&s->timer);
-	(void)event_del(&s->drain);
+	(void)drain_stop(&s->drain);
 	(void)event_del(&s->stopped);
 	if (event_initialized(&s->hangup))
 		(void)event_del(&s->hangup);

@@ -652,7 +652,10 @@ void conn_join(struct session *s, int client, int server)
 {
 	struct event_base *base = s->proxy->base;
 	struct conn *c = conn_new(s, s->share);
-	bool ok = side_open(&c->t.side[CLIENT], base, client, client_cb, c);
+	bool ok;
+
+	c->joined = true;
+	ok = side_open(&c->t.side[CLIENT], base, client, client_cb, c);
 
 	ok = side_open(&c->t.side[UPSTREAM], base, server, upstream_cb, c) && ok;
 	if (ok)
@@ -687,7 +690,7 @@ void conn_recheck(struct conn *c)
 
 	if (c->state == CONN_DEAD || c->t.side[UPSTREAM].fd < 0)
 		return;
-	if (!c->target.host.len) /* of conn_join(): it leads inwards */
+	if (c->joined) /* nothing was judged */
 		return;
 	policy_decide(*cfg->policy, &c->target, &d);
 	if (d.verdict != VERDICT_DENY && !c->through)

@@ -75,6 +75,7 @@ struct inbuf {
  * @asked: a person allowed the target; @by: who
  * @allowed: a decision to allow was told, so a close will be
  * @begun: a look-up or a dial for @target has begun, and nobody was told of any outcome
+ * @joined: by conn_join(): its upstream side leads inside
  * @running: conn_run() is on the stack: it will see what else there is
  * @idle: between two requests: the next head's time starts with its first byte
  * @linger: in CONN_REPLY: read until the client ends before closing
@@ -106,7 +107,7 @@ struct conn {
 	uint8_t proto; /* enum proto */
 	uint8_t moves; /* counts conn_enter() */
 	uint8_t quiet;
-	bool queued, running, asked, allowed, begun, linger, idle, through, rerouted;
+	bool queued, running, asked, allowed, begun, joined, linger, idle, through, rerouted;
 	const char *by;
 	struct target target;
 	struct addr addr;

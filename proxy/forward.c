@@ -150,6 +150,11 @@ bool forward_has_body(const struct forward *f)
 	return f->up != HTTP_BODY_NONE;
 }
 
+bool forward_is_sent(const struct forward *f)
+{
+	return f->queued && f->up_done;
+}
+
 bool forward_may_reuse(const struct forward *f)
 {
 	return f->server_keeps;

@@ -27,6 +27,9 @@ bool forward_is_absolute(const struct forward *f);
 /** forward_has_body() - the client may be about to send a body. */
 bool forward_has_body(const struct forward *f);
 
+/** forward_is_sent() - the request was read to its end, and given to the way upstream. */
+bool forward_is_sent(const struct forward *f);
+
 /** forward_may_reuse() - the server said that its connection may serve another request. */
 bool forward_may_reuse(const struct forward *f);
 

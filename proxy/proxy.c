@@ -13,6 +13,7 @@
 #include "proxy/listener.h"
 #include "proxy/session.h"
 #include "proxy/sockopt.h"
+#include "proxy/undelivered.h"
 #include "proxy/upstream.h"
 
 static void sweep(struct proxy *p)
@@ -207,7 +208,7 @@ void session_free(struct session *s)
 	LIST_INSERT_HEAD(&s->proxy->dead_sessions, s, link);
 	listener_close_all(s);
 	while (!LIST_EMPTY(&s->conns))
-		conn_reset(LIST_FIRST(&s->conns), "session-end");
+		undelivered_end(LIST_FIRST(&s->conns));
 	proxy_sweep_soon(s->proxy);
 }
 

@@ -194,6 +194,19 @@ void session_close_listeners(struct session *s);
 /** session_connections() - how many client connections are open. */
 size_t session_connections(const struct session *s);
 
+/**
+ * struct undelivered - what has come from inside and is not passed on yet
+ * @connections: those that it has come by
+ * @moved: changes whenever some of it moves
+ */
+struct undelivered {
+	size_t connections;
+	uint64_t moved;
+};
+
+/** session_undelivered() - what that is now; costs a system call for each connection. */
+void session_undelivered(const struct session *s, struct undelivered *out);
+
 /** session_bytes() - payload of connections whose end has not been told yet, each way. */
 void session_bytes(const struct session *s, uint64_t *up, uint64_t *down);
 

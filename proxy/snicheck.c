@@ -322,6 +322,11 @@ static void look_at_the_beginning(int fd)
 	(void)setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &off, sizeof(off));
 }
 
+size_t snicheck_held(const struct snicheck *s)
+{
+	return s ? s->nearly - s->off : 0;
+}
+
 void snicheck_begin(struct snicheck *s, struct tunnel *t, const uint8_t *p, size_t n)
 {
 	look_at_the_beginning(t->side[CLIENT].fd);

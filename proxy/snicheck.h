@@ -38,6 +38,9 @@ void snicheck_same(struct snicheck *s, proxy_same_cb *same, void *arg);
 /** snicheck_free() - NULL is allowed. */
 void snicheck_free(struct snicheck *s);
 
+/** snicheck_held() - bytes that were taken from the client and wait for the verdict; NULL: none. */
+size_t snicheck_held(const struct snicheck *s);
+
 /**
  * snicheck_client() - the verdict on what the client has sent; pure
  * @p, @n: all that has come and was not let go by an earlier call

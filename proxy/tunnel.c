@@ -272,6 +272,15 @@ size_t side_unsent(const struct side *s)
 	return (size_t)n;
 }
 
+size_t side_unread(const struct side *s)
+{
+	int n = 0;
+
+	if (s->fd < 0 || ioctl(s->fd, SIOCINQ, &n) < 0 || n <= s->held)
+		return 0;
+	return (size_t)(n - s->held);
+}
+
 void tunnel_keep(struct tunnel *t, unsigned i, const void *p, size_t n, size_t uncounted)
 {
 	struct way *w = &t->way[i];

@@ -152,6 +152,9 @@ bool side_has_ended(const struct side *s);
 /** side_unsent() - bytes that the peer has not acknowledged; SIZE_MAX when unknown. */
 size_t side_unsent(const struct side *s);
 
+/** side_unread() - bytes that the peer has sent and nobody has read. */
+size_t side_unread(const struct side *s);
+
 /**
  * tunnel_keep() - bytes that go before whatever comes from the sender
  * @i: the way

@@ -3,12 +3,13 @@
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from origins import (AFTER_EOF, BIG, CLOSE, ECHO, EOF_FIRST, RESET, SINK, STREAM,  # noqa: E402
+from origins import (AFTER_EOF, BIG, CLOSE, ECHO, EOF_FIRST, RESET, SINK, STALL, STREAM,  # noqa: E402
                      pattern)
 from raw import Pieces, RawCase, connect, http, socks4a, socks5  # noqa: E402
 from world import main  # noqa: E402
@@ -211,6 +212,79 @@ print('done')
         p = connect("good.example", ECHO)
         self.raw(GOOD, {str(i): p for i in range(20)}, rst=True)
         self.eventually(o, "closed", 20)
+
+
+class AtTheEnd(RawCase):
+    """What the command has sent right before its end is delivered, as the kernel does without us."""
+    SEND = TUNNEL + r"""
+import os
+s = {'connect': lambda: tunnel(b'good.example', int(sys.argv[3])),
+     'capture': lambda: socket.create_connection(('good.example', int(sys.argv[3])))}[sys.argv[1]]()
+s.sendall(b'x' * int(sys.argv[2]))
+os._exit(3)
+"""
+
+    def send(self, port, way, n, **kw):
+        began = time.monotonic()
+        done = self.w.sbx_run(GOOD, ["/usr/bin/python3", "-c", self.SEND, way, str(n), str(port)], **kw)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        return done.stderr, time.monotonic() - began
+
+    def arrives(self, o, n, size):
+        end = time.monotonic() + 20
+        while len(o.records("eof")) < n and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertEqual([r["size"] for r in o.records("eof")], [size] * n)
+
+    def test_a_slow_server_gets_all(self):
+        o = self.w.oracle()
+        for way in ("connect", "capture"):
+            said, _ = self.send(STALL, way, 9000000)  # more than the sockets on the way hold
+            self.assertNotIn("cut", said)
+        self.arrives(o, 2, 9000000)
+
+    def test_nothing_is_waited_for_where_the_kernel_has_it_all(self):
+        o = self.w.oracle()
+        for way in ("connect", "capture"):
+            took = min(self.send(STALL, way, 1000)[1] for _ in range(3))
+            self.assertLess(took, 1.5)  # STALL does not read for three seconds
+        self.arrives(o, 6, 1000)
+
+    def test_what_is_cut_is_told(self):
+        """A server that takes nothing holds a run for a while, and not after a signal."""
+        server = self.w.popen(["/usr/bin/python3", "-c", """
+import socket, time
+s = socket.create_server(("51.15.10.1", 9009))
+print(flush=True)
+time.sleep(60)"""], ns=self.w.internet, uid=0, cwd="/", stdout=subprocess.PIPE, pdeath=True)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        server.stdout.readline()
+        many = r"""
+import os, socket, sys
+s = socket.create_connection(('good.example', 9009))
+s.setblocking(False)
+try:
+    while True:
+        s.send(b'x' * 65536)
+except BlockingIOError:
+    print('full', flush=True)
+"""
+        began = time.monotonic()
+        done = self.w.sbx_run(GOOD, ["/usr/bin/python3", "-c", many])
+        self.assertEqual((done.returncode, done.stdout), (0, "full\n"), done.stderr)
+        self.assertIn("1 connection was cut at the end of the run", done.stderr)
+        self.assertGreater(time.monotonic() - began, 5)
+        proc = self.w.popen(self.w.sbx_argv(GOOD, ["/usr/bin/python3", "-c", many]),
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(proc.stdout.readline(), b"full\n")
+        time.sleep(1)
+        began = time.monotonic()
+        proc.send_signal(signal.SIGINT)
+        self.assertIn(b"1 connection was cut", proc.communicate(timeout=20)[1])
+        self.assertEqual(proc.returncode, 0)
+        self.assertLess(time.monotonic() - began, 2)
 
 
 class EarlyData(RawCase):
