@@ -1,8 +1,18 @@
 #include "cli/drain.h"
 
 #include <event2/event.h>
+#include <stdio.h>
 
 #define STEP_MAX_MS 50
+
+const char *drain_text(size_t cut, char out[DRAIN_TEXT_MAX])
+{
+	(void)snprintf(out, DRAIN_TEXT_MAX,
+		       "%zu connection%s cut at the end of the run: not all that the command had "
+		       "sent has been taken there",
+		       cut, cut == 1 ? " was" : "s were");
+	return out;
+}
 
 static void wait_a_step(struct drain *d)
 {

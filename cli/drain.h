@@ -15,6 +15,11 @@
 
 #define DRAIN_STALL_MS 5000 /* so long nothing moves, and the rest is given up */
 
+#define DRAIN_TEXT_MAX 160
+
+/** drain_text() - what is to be said of connections that were cut. Return: @out. */
+const char *drain_text(size_t cut, char out[DRAIN_TEXT_MAX]);
+
 /** typedef drain_cb - it is over; what is left by so many connections is not delivered */
 typedef void drain_cb(void *arg, size_t cut);
 

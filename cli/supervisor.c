@@ -104,13 +104,11 @@ static void status_cb(evutil_socket_t fd, short what, void *arg)
 
 static void say_cut(const struct supervisor_config *cfg, size_t cut)
 {
-	CLEANUP_FREE char *text =
-		xasprintf("sbx-net: %zu connection%s cut at the end of the run: not all that the "
-			  "command had sent has been taken there\n",
-			  cut, cut == 1 ? " was" : "s were");
+	char text[DRAIN_TEXT_MAX];
+	CLEANUP_FREE char *line = xasprintf("sbx-net: %s\n", drain_text(cut, text));
 
 	if (cut && !cfg->quiet)
-		log_raw(text, strlen(text));
+		log_raw(line, strlen(line));
 }
 
 static void drained_cb(void *arg, size_t cut)

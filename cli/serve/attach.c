@@ -30,6 +30,10 @@
  *	 |   reload, stats:       v out of time                  v any byte, or the end
  *	 |   one answer each    closed, and with it the session, <+
  *	 +----+                 perhaps LEAVING until the usher's process is gone
+ *
+ * A bridge whose command has ended says so (ATTACH_BYE). What the command had sent may still be on its way
+ * then: nobody is accepted any more, and the session ends when that has been passed on (drain.h). One that
+ * ends without a word, which is killed, ends its session at once.
  */
 #include "cli/serve/attach.h"
 
@@ -37,6 +41,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +63,7 @@
 #include "cli/serve/peer.h"
 #include "cli/serve/usher.h"
 #include "cli/ask/whose.h"
+#include "cli/drain.h"
 #include "cli/gate.h"
 #include "cli/privsock.h"
 #include "cli/reload.h"
@@ -68,6 +74,7 @@
 #include "proxy/proxy.h"
 
 #define ATTACH_TIMEOUT_S 10
+#define DRAIN_MAX_MS	 (60 * 1000) /* other processes of a sandbox may send on */
 #define STATS_MAX	 512
 #define BACKOFF_MS	 100
 #define RELOAD_PAUSE_MS	 250 /* between two reloads, and RELOAD_PART times what the last one took */
@@ -88,6 +95,7 @@ enum state { LINE, LISTENERS, ATTACHED, LEAVING };
  * @plan: what the session was asked for
  * @rx: while the listeners come
  * @gate: the session, once its listeners are due
+ * @drain: when its command has ended
  * @number: of the session
  * @pid: of who attached it, or 0
  */
@@ -106,6 +114,7 @@ struct client {
 	struct bridge_rx *rx;
 	struct gate *gate;
 	struct whose *whose; /* of its sandbox, or NULL */
+	struct drain drain;
 	unsigned number;
 	pid_t pid;
 };
@@ -168,6 +177,7 @@ static void session_end(struct client *c)
 	}
 	c->state = LEAVING;
 	c->waiting = false;
+	(void)drain_stop(&c->drain);
 	gate_free(c->gate);
 	c->gate = NULL;
 	whose_free(c->whose);
@@ -457,7 +467,7 @@ static void tell_refusal(void *arg, const char *text)
 	size_t n;
 
 	jsonout_begin(&j, line, sizeof(line));
-	jsonout_str(&j, "event", "refused");
+	jsonout_str(&j, "event", "refused"); /* or cut: a line for a person in any case */
 	jsonout_str(&j, "text", text);
 	n = jsonout_end(&j);
 	if (n > 0)
@@ -575,6 +585,40 @@ static void client_soon(struct client *c)
 	(void)event_add(&c->again, &now);
 }
 
+static void drained_cb(void *arg, size_t cut)
+{
+	struct client *c = arg;
+	char text[DRAIN_TEXT_MAX];
+
+	if (cut)
+		tell_refusal(c, drain_text(cut, text));
+	client_free(c);
+}
+
+/*
+ * What there was before has been taken as its listeners. Nothing of this is: it need not be. Return: what
+ * is to be done.
+ */
+static enum turn take_end(struct client *c)
+{
+	char word[sizeof(ATTACH_BYE)];
+	ssize_t n = recv(c->fd, word, sizeof(word), MSG_PEEK | MSG_DONTWAIT);
+	struct pollfd pfd = { .fd = c->fd, .events = POLLRDHUP };
+
+	if (n < 0 && errno == EAGAIN)
+		return TURN_WAIT;
+	if (n != sizeof(ATTACH_BYE) - 1 || memcmp(word, ATTACH_BYE, (size_t)n) != 0 ||
+	    poll(&pfd, 1, 0) != 0)
+		return TURN_CLOSE;
+	if (drain_is_on(&c->drain)) {
+		session_close_listeners(gate_session(c->gate));
+		return TURN_WAIT;
+	}
+	drain_start(&c->drain, c->a->cfg.outside->base, gate_session(c->gate), DRAIN_MAX_MS,
+		    drained_cb, c);
+	return TURN_AGAIN; /* who has connected by now is accepted first */
+}
+
 static void client_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct client *c = arg;
@@ -586,8 +630,8 @@ static void client_cb(evutil_socket_t fd, short what, void *arg)
 		return; /* the end of that looks again */
 	if (c->state == LINE)
 		turn = take_line(c);
-	else if (c->state == ATTACHED && !has_spoken(c))
-		turn = TURN_WAIT; /* what there was has been taken as its listeners */
+	else if (c->state == ATTACHED)
+		turn = take_end(c);
 	if (turn == TURN_CLOSE)
 		client_free(c);
 	else if (turn == TURN_AGAIN)

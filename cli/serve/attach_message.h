@@ -19,7 +19,8 @@
 #define ATTACH_LINE_MAX	   (64 * 1024) /* bytes of a line, its newline included */
 #define ATTACH_ENTRIES_MAX 1024	       /* of one list of a request */
 #define ATTACH_PORTS_MAX   256
-#define ATTACH_TEXT_MAX	   2048 /* of a refusal's sentence */
+#define ATTACH_TEXT_MAX	   2048	   /* of a refusal's sentence */
+#define ATTACH_BYE	   "bye\n" /* of a bridge whose command has ended */
 
 /** enum attach_op - what is asked for */
 enum attach_op {

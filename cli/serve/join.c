@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/closefds.h"
 #include "base/error.h"
 #include "base/fd.h"
@@ -53,7 +54,8 @@
 
 #define FIRST_FREE_PORT 1024 /* below it a listener needs a capability, usually */
 #define REPLY_TIMEOUT_S 20
-#define PROBE_TIMEOUT_S 5 /* to find out whose socket it is */
+#define LEAVE_MS	(65 * 1000) /* longer than serve takes (attach.c) */
+#define PROBE_TIMEOUT_S 5	    /* to find out whose socket it is */
 
 /**
  * struct join - one bridge; everything is released by join_clear()
@@ -438,6 +440,36 @@ static void session_lost(struct join *j)
 	j->session = -1;
 }
 
+/*
+ * The command has ended, and what it had sent is delivered over there. Whoever sends us a signal does not
+ * want to wait for that.
+ */
+static void leave(struct join *j, int signals)
+{
+	const uint64_t end = clock_ms() + LEAVE_MS;
+	struct signalfd_siginfo info;
+
+	while (read(signals, &info, sizeof(info)) == sizeof(info))
+		; /* they were meant for the command */
+	if (send(j->session, ATTACH_BYE, strlen(ATTACH_BYE), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return;
+	for (;;) {
+		struct pollfd p[] = {
+			{ .fd = signals, .events = POLLIN },
+			{ .fd = j->session, .events = POLLIN },
+		};
+		uint64_t now = clock_ms();
+
+		if (now >= end || (poll(p, ARRAY_SIZE(p), (int)(end - now)) < 0 && errno != EINTR))
+			return;
+		if (p[1].revents && !hear_server(j))
+			return;
+		while (read(signals, &info, sizeof(info)) == sizeof(info))
+			if (info.ssi_signo != SIGCHLD)
+				return;
+	}
+}
+
 static int wait_for(struct join *j, int signals, pid_t command)
 {
 	for (;;) {
@@ -456,7 +488,7 @@ static int wait_for(struct join *j, int signals, pid_t command)
 			session_lost(j);
 		status = p[0].revents ? hear_signals(signals, command) : -1;
 		if (status >= 0 && j->session >= 0)
-			(void)hear_server(j); /* what was refused last */
+			leave(j, signals);
 		if (status >= 0)
 			return status;
 	}

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from origins import STALL  # noqa: E402
 from serving import BWRAP, BWRAP_CAPS, SIZE, UNSHARE, UNSHARE_USER, ServeCase, wait_for  # noqa: E402
 from world import BIG, main, need, setup_world, v4  # noqa: E402
 
@@ -84,6 +85,21 @@ class Recipes(ServeCase):
             done = self.curl("http://good.example/", sandbox=BWRAP,
                              options=["--only", "x.example", "--only", "good.example:80"])
             self.assertEqual(done.stdout, "hello from net good.example\n", done.stderr)
+
+    def test_what_the_command_has_sent_is_delivered(self):
+        """Also what had not been connected yet when it ended."""
+        send = ("import os, socket, sys\n"
+                "s = socket.create_connection(('good.example', %d))\n"
+                "s.sendall(b'x' * int(sys.argv[1]))\n"
+                "os._exit(3)" % STALL)
+        with self.serve(ALLOW):
+            for size in (100, 100000, 5000000):
+                o = self.w.oracle()
+                done = self.bridge(["/usr/bin/python3", "-c", send, str(size)], timeout=60)
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertNotIn("cut", done.stderr)
+                wait_for(lambda: o.records("eof"))  # STALL has not read for three seconds
+                self.assertEqual([r["size"] for r in o.records("eof")], [size])
 
     def test_no_way_around_the_proxy(self):
         with self.serve(ALLOW):
