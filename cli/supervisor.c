@@ -146,13 +146,20 @@ static void pidfd_cb(evutil_socket_t fd, short what, void *arg)
 		    drained_cb, s);
 }
 
-static void say_timeout(const struct supervisor_config *cfg)
+static void say(const struct supervisor *s, const char *sentence)
+{
+	CLEANUP_FREE char *text = xasprintf("sbx-net: %s\n", sentence);
+
+	if (!s->cfg->quiet)
+		log_raw(text, strlen(text));
+}
+
+static void say_timeout(const struct supervisor *s)
 {
 	CLEANUP_FREE char *text =
-		xasprintf("sbx-net: the run has ended after %u s (--timeout)\n", cfg->timeout);
+		xasprintf("the run has ended after %u s (--timeout)", s->cfg->timeout);
 
-	if (!cfg->quiet)
-		log_raw(text, strlen(text));
+	say(s, text);
 }
 
 static void timer_cb(evutil_socket_t fd, short what, void *arg)
@@ -168,19 +175,18 @@ static void timer_cb(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	s->timed_out = true;
-	say_timeout(s->cfg);
+	say_timeout(s);
 	launcher_signal(s->cfg->launcher, SIGTERM);
 	(void)event_add(&s->timer, &grace);
 }
 
 static void kill_run(const struct supervisor *s, int sig, const char *when)
 {
-	CLEANUP_FREE char *text = xasprintf("sbx-net: the run has been killed: SIG%s came %s\n",
+	CLEANUP_FREE char *text = xasprintf("the run has been killed: SIG%s came %s",
 					    sig == SIGHUP ? "HUP" : "TERM", when);
 
 	launcher_kill(s->cfg->launcher);
-	if (!s->cfg->quiet)
-		log_raw(text, strlen(text));
+	say(s, text);
 }
 
 /*
@@ -188,16 +194,20 @@ static void kill_run(const struct supervisor *s, int sig, const char *when)
  * signal for it, with no shell in its session; and one that reads the terminal itself would take what is
  * typed to our shell. So all of it stops, whatever it thinks of SIGTSTP, and comes back, where it has the
  * terminal, in the foreground only. Where it is to end before that, it is not asked to do so by itself:
- * nothing of ours may touch the terminal meanwhile. A command that stops by itself has done so for its
- * shell, which is ours; what else it has started goes on as without us.
+ * nothing of ours may touch the terminal meanwhile. Where it has not been stopped, we do not stop either:
+ * so the shell does not take the terminal back, and nothing is typed to it yet. A command that stops by
+ * itself has done so for its shell, which is ours; what else it has started goes on as without us.
  */
 static void stop(struct supervisor *s, bool by_itself)
 {
 	bool freeze = terminal_stop_typed() || terminal_shared() || !by_itself;
 	int sig;
 
-	if (freeze)
-		launcher_freeze(s->cfg->launcher);
+	if (freeze && !launcher_freeze(s->cfg->launcher)) {
+		launcher_thaw(s->cfg->launcher);
+		say(s, "the run goes on: its processes could not be stopped");
+		return;
+	}
 	asking_pause(s->cfg->asking);
 	terminal_drain();
 	terminal_pause();

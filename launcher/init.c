@@ -44,6 +44,7 @@
 #include "netns/netns.h"
 
 #define FREEZE_AGAIN_MS 20
+#define REAP_MAX	16 /* at a time */
 
 #if defined(__x86_64__)
 #define INIT_AUDIT_ARCH AUDIT_ARCH_X86_64
@@ -226,29 +227,49 @@ static int install_filter(bool publish, struct error *err)
 	return 0;
 }
 
-/*
- * Reaps all that have ended, and tells of a command that has stopped.
- * Return: the command's status as a shell gives it; -1 while it runs.
- */
-static int reap(const struct init *in, pid_t command)
+static void tell_stopped(const struct init *in)
 {
-	int found = -1;
+	if (in->tty >= 0)
+		(void)!write(in->stopped, "", 1);
+}
 
-	for (;;) {
-		int status;
-		pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED);
+/*
+ * Looks after the command alone, however many children there are besides; tells of one that has stopped.
+ * Return: its status as a shell gives it; -1 while it runs.
+ */
+static int look_after(const struct init *in, pid_t command)
+{
+	int status;
 
-		if (pid < 0 && errno == EINTR)
-			continue;
+	if (waitpid(command, &status, WNOHANG | WUNTRACED) != command)
+		return -1;
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	if (WIFSIGNALED(status))
+		return 128 + WTERMSIG(status);
+	tell_stopped(in);
+	return -1;
+}
+
+/*
+ * Orphans. The command may make them as fast as they are reaped here, and have each look take long by
+ * thousands that do not end: so a few at a time. The command itself may be among them.
+ * Return: its status, or -1; @more: there may be others.
+ */
+static int reap(pid_t command, bool *more)
+{
+	int status;
+
+	for (int i = 0; i < REAP_MAX; i++) {
+		pid_t pid = waitpid(-1, &status, WNOHANG);
+
+		*more = pid > 0;
 		if (pid <= 0)
-			return found;
-		if (pid != command)
-			continue;
-		if (!WIFSTOPPED(status))
-			found = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-		else if (in->tty >= 0)
-			(void)!write(in->stopped, "", 1);
+			return -1;
+		if (pid == command)
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	}
+	return -1;
 }
 
 /* Passes a signal on to the command's process group; before its setsid() to itself. */
@@ -294,6 +315,29 @@ static void obey(const struct init *in, pid_t command, unsigned char byte, bool 
 		pass_on(command, byte);
 }
 
+/* Return: whether there is still a supervisor. */
+static bool hear(const struct init *in, pid_t command, bool *frozen)
+{
+	unsigned char byte;
+	ssize_t n = recv(in->sock, &byte, 1, MSG_DONTWAIT);
+
+	if (n == 1)
+		obey(in, command, byte, frozen);
+	return n == 1 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+/* How long there is nothing to do unasked, in poll(2)'s terms. */
+static int rest_ms(bool more, bool frozen)
+{
+	if (more)
+		return 0;
+	return frozen ? FREEZE_AGAIN_MS : -1;
+}
+
+/*
+ * The supervisor comes first, then the command's end, and last what the command has others leave here:
+ * no stream of those keeps a signal, a stop or the end waiting.
+ */
 static void loop(const struct init *in, pid_t command, int sigfd) __attribute__((noreturn));
 
 static void loop(const struct init *in, pid_t command, int sigfd)
@@ -302,33 +346,27 @@ static void loop(const struct init *in, pid_t command, int sigfd)
 		{ .fd = sigfd, .events = POLLIN },
 		{ .fd = in->sock, .events = POLLIN },
 	};
-	bool frozen = false;
+	bool frozen = false, more = false;
 
 	for (;;) {
 		struct signalfd_siginfo info;
-		unsigned char sig;
-		int status, ready;
+		int status, ready = poll(pfd, ARRAY_SIZE(pfd), rest_ms(more, frozen));
 
-		ready = poll(pfd, ARRAY_SIZE(pfd), frozen ? FREEZE_AGAIN_MS : -1);
-
-		if (frozen)
-			freeze(true);
 		if (ready < 0)
 			continue;
-		if (pfd[0].revents) {
+		if (pfd[1].revents && !hear(in, command, &frozen))
+			_exit(128 + SIGKILL);
+		if (frozen)
+			freeze(true);
+		if (pfd[0].revents)
 			(void)!read(sigfd, &info, sizeof(info));
-			status = reap(in, command);
-			if (status >= 0)
-				_exit(status);
-		}
-		if (pfd[1].revents) {
-			ssize_t n = recv(in->sock, &sig, 1, MSG_DONTWAIT);
-
-			if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-				_exit(128 + SIGKILL);
-			if (n == 1)
-				obey(in, command, sig, &frozen);
-		}
+		else if (!more)
+			continue;
+		status = look_after(in, command);
+		if (status < 0)
+			status = reap(command, &more);
+		if (status >= 0)
+			_exit(status);
 	}
 }
 

@@ -40,6 +40,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/closefds.h"
 #include "base/fd.h"
 #include "base/forked.h"
@@ -53,7 +54,7 @@
 #include "launcher/userns.h"
 #include "netns/bridge.h"
 
-#define FREEZE_MS 1000 /* that pid 1 may take to stop the command */
+#define FREEZE_MS 5000 /* that pid 1 may take to stop the command; a machine may be busy */
 
 /**
  * struct launcher - one run; owns its descriptors and the child
@@ -331,35 +332,58 @@ int launcher_wait(struct launcher *l)
 	return l->exit_status;
 }
 
-static void tell(struct launcher *l, unsigned char byte)
+static int tell(struct launcher *l, unsigned char byte)
 {
-	(void)send(l->sock, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return send(l->sock, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 ? 0 : -1;
 }
 
 void launcher_signal(struct launcher *l, int sig)
 {
 	assert(sig > 0 && sig < NSIG);
-	tell(l, (unsigned char)sig);
+	(void)tell(l, (unsigned char)sig);
+}
+
+/* Until @end, waits a moment. */
+static bool again(uint64_t end)
+{
+	const struct timespec pause = { .tv_nsec = 1000 * 1000 };
+
+	(void)nanosleep(&pause, NULL);
+	return clock_ms() < end;
+}
+
+/* Return: whether it is on its way, or there is nobody any more to whom it would matter. */
+static bool tell_surely(struct launcher *l, unsigned char byte, uint64_t end)
+{
+	while (tell(l, byte) < 0) {
+		if (errno != EAGAIN && errno != EINTR)
+			return true;
+		if (!again(end))
+			return false;
+	}
+	return true;
 }
 
 /*
  * Pid 1 takes one message after the other: when it has taken the second, it has obeyed the first. A
  * socket counts what its peer has not taken yet (unix(7), SIOCOUTQ).
  */
-void launcher_freeze(struct launcher *l)
+bool launcher_freeze(struct launcher *l)
 {
-	const struct timespec pause = { .tv_nsec = 1000 * 1000 };
+	uint64_t end = clock_ms() + FREEZE_MS;
 	int left;
 
-	tell(l, INIT_FREEZE);
-	tell(l, INIT_FREEZE);
-	for (int i = 0; i < FREEZE_MS && ioctl(l->sock, SIOCOUTQ, &left) == 0 && left > 0; i++)
-		(void)nanosleep(&pause, NULL);
+	if (!tell_surely(l, INIT_FREEZE, end) || !tell_surely(l, INIT_FREEZE, end))
+		return false;
+	while (ioctl(l->sock, SIOCOUTQ, &left) == 0 && left > 0)
+		if (!again(end))
+			return false;
+	return true;
 }
 
 void launcher_thaw(struct launcher *l)
 {
-	tell(l, INIT_THAW);
+	(void)tell_surely(l, INIT_THAW, clock_ms() + FREEZE_MS);
 }
 
 int launcher_stopped_fd(const struct launcher *l)

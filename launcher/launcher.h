@@ -186,8 +186,12 @@ const char *const *launcher_left(const struct launcher *l, size_t *n);
 /** launcher_signal() - pass a signal on to the command (its process group), by way of pid 1. */
 void launcher_signal(struct launcher *l, int sig);
 
-/** launcher_freeze() - stop all of the command's processes, by the signal that none can ignore; waits. */
-void launcher_freeze(struct launcher *l);
+/**
+ * launcher_freeze() - stop all of the command's processes, by the signal that none can ignore; waits
+ *
+ * Return: whether none runs now. If not, pid 1 may still obey later: launcher_thaw() is due as well.
+ */
+bool launcher_freeze(struct launcher *l) __attribute__((warn_unused_result));
 
 /** launcher_thaw() - let them go on. */
 void launcher_thaw(struct launcher *l);

@@ -329,11 +329,14 @@ static void leaf_memfd(struct seccomp_asm *a)
 	seccomp_asm_errno(a, EPERM);
 }
 
-/* The lowest byte is the signal that tells of the child's end. */
+/*
+ * Children of the caller's parent's, pid 1, say, are for LinuxThreads, and for container tools, which
+ * need namespaces, too. The lowest byte is the signal that tells of the child's end. X-035.
+ */
 static void leaf_clone(struct seccomp_asm *a, bool no_alarm)
 {
 	seccomp_asm_arg(a, 0);
-	seccomp_asm_ret_if_any(a, CLONE_NEW_ANY, ERRNO(EPERM));
+	seccomp_asm_ret_if_any(a, CLONE_NEW_ANY | CLONE_PARENT, ERRNO(EPERM));
 	if (no_alarm) {
 		seccomp_asm_and(a, CSIGNAL);
 		seccomp_asm_ret_if_eq(a, SIGCONT, ERRNO(EPERM));
