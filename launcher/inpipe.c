@@ -7,8 +7,8 @@
  * anything; when there is room again, the command has read it all, and as many bytes are thrown away
  * at the caller's end. When the command is gone, what was left in its pipe says how much it has read.
  *
- * That is slow, since the two processes take turns for each page. Where no process above us has that pipe
- * open, what is there is moved, ahead of the command.
+ * That is slow, since the two processes take turns for each page. Where we know that no process above us has that
+ * pipe open, what is there is moved, ahead of the command.
  */
 #include "launcher/inpipe.h"
 
@@ -132,35 +132,60 @@ static bool name_of(int dir, const char *fd, char name[static NAME_LEN])
 	return n > 0;
 }
 
-/* Whether @pid has the pipe open; of somebody else's process nobody can tell. */
-static bool has_open(pid_t pid, const char *pipe)
+enum found { HAS_NOT, HAS, NOBODY_CAN_TELL };
+
+/* "." and ".." are no links. */
+static enum found has_descriptor(int dir, const char *fd, const char *pipe)
 {
-	char path[64], name[NAME_LEN];
-	bool found = false;
+	char name[NAME_LEN];
+
+	if (name_of(dir, fd, name))
+		return strcmp(name, pipe) == 0 ? HAS : HAS_NOT;
+	return errno == ENOENT || errno == EINVAL ? HAS_NOT : NOBODY_CAN_TELL;
+}
+
+/*
+ * Whether @pid has the pipe open. Another user's process, and one that is not dumpable, lets nobody look,
+ * or is not shown at all (proc(5), hidepid).
+ */
+static enum found has_open(pid_t pid, const char *pipe)
+{
+	enum found found = HAS_NOT;
 	struct dirent *e;
+	char path[64];
 	DIR *d;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	d = opendir(path);
-	while (d && !found && (e = readdir(d)))
-		found = name_of(dirfd(d), e->d_name, name) && strcmp(name, pipe) == 0;
-	if (d)
-		(void)closedir(d);
+	if (!d)
+		return NOBODY_CAN_TELL;
+	while (found == HAS_NOT && (e = readdir(d)))
+		found = has_descriptor(dirfd(d), e->d_name, pipe);
+	(void)closedir(d);
 	return found;
 }
 
-/* A shell that goes on reading there is above us. */
+/*
+ * A shell that goes on reading there is above us. One that cannot be looked at may be that shell, unless
+ * somebody below it, by whom we would have the pipe from it, has it not: init is above us all. So may
+ * one be that is above a PID namespace.
+ */
 static bool is_shared(void)
 {
+	bool cut_off = false;
 	pid_t pid = getppid();
 	char pipe[NAME_LEN];
 
 	if (!name_of(AT_FDCWD, "/proc/self/fd/0", pipe))
 		return true;
-	for (int i = 0; pid > 0 && i < ABOVE_MAX; i++, pid = procstat_parent(pid))
-		if (has_open(pid, pipe))
+	for (int i = 0; pid > 0 && i < ABOVE_MAX; i++, pid = procstat_parent(pid)) {
+		enum found found = has_open(pid, pipe);
+
+		if (found == HAS || (found == NOBODY_CAN_TELL && !cut_off))
 			return true;
-	return false;
+		cut_off = cut_off || found == HAS_NOT;
+	}
+	return !cut_off;
 }
 
 static bool is_wanted(void)

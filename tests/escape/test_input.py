@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from escapeworld import LIMIT, World, main, users
+from escapeworld import LIMIT, NOBODY, World, main, users
 
 # Both ends of a pipe are one file, and so are a file and what it is opened as again.
 WRITER = """
@@ -63,6 +63,41 @@ class Input(World):
                                        **self.identity(uid))
                     with self.subTest(inner, uid=uid):
                         self.assertEqual((p.stderr, p.stdout), (got, left))
+
+    HIDDEN = """
+import ctypes, os, subprocess, sys
+ctypes.CDLL(None).prctl(4, 0)  # PR_SET_DUMPABLE: as of ssh-agent and others
+while line := os.read(0, 2):
+    print("item", line.decode().strip(), flush=True)
+    subprocess.call(sys.argv[1:])
+"""
+    LOOP = 'while read -r x; do echo item $x; "$@"; done'
+
+    def test_what_is_not_read_is_the_callers_whoever_that_is(self):
+        """A loop of a shell of another user's, as with sudo -u; or of one that lets nobody look at it."""
+        cases = [(users()[-1], [sys.executable, "-c", self.HIDDEN])]
+        if os.geteuid() == 0:
+            cases.append((0, ["sh", "-c", self.LOOP, "sh", "setpriv", "--reuid", str(NOBODY), "--regid",
+                              str(NOBODY), "--clear-groups"]))
+        for uid, loop in cases:
+            self.fill(users()[-1])
+            for argv in (["true"], self.inside(["true"])):
+                p = subprocess.run([*loop, *argv], input="a\nb\nc\n", cwd=self.work, env=self.env(),
+                                   capture_output=True, text=True, timeout=LIMIT, check=False,
+                                   **self.identity(uid))
+                with self.subTest(argv=argv, loop=loop):
+                    self.assertEqual((p.stdout, p.stderr), ("item a\nitem b\nitem c\n", ""))
+
+    def test_input_of_a_shell_that_does_not_read_it_is_moved_ahead(self):
+        """Twin: init is another user's, too, and above everybody; more than two pipes would hold by turns"""
+        for uid in users():
+            self.fill(uid)
+            inner = self.inside(["sh", "-c", "sleep 2; echo slept >&2; wc -c"])
+            p = subprocess.run(["sh", "-c", '(head -c 100000 /dev/zero; echo written >&2) | "$@"', "sh", *inner],
+                               stdin=subprocess.DEVNULL, cwd=self.work, env=self.env(), capture_output=True,
+                               text=True, timeout=LIMIT, check=False, **self.identity(uid))
+            with self.subTest(uid=uid):
+                self.assertEqual((p.stderr, p.stdout), ("written\nslept\n", "100000\n"))
 
     def test_input_that_nobody_shares_is_whole(self):
         data = os.urandom(3 << 20)
