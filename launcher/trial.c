@@ -58,7 +58,8 @@ static const struct trial_about about[] = {
 			   "as root: modprobe nft_tproxy (CONFIG_NFT_TPROXY)" },
 	[TRIAL_IPV6] = { "ipv6", TRIAL_OPTIONAL, "IPv6 inside",
 			 "as root: sysctl -w net.ipv6.conf.all.disable_ipv6=0" },
-	[TRIAL_TERMINALS] = { "devpts", TRIAL_OPTIONAL, "terminals that the command makes",
+	[TRIAL_TERMINALS] = { "devpts", TRIAL_OPTIONAL,
+			      "terminals that the command makes; runs with --fs off",
 			      "use a kernel that mounts devpts in user namespaces" },
 };
 static_assert(ARRAY_SIZE(about) == TRIAL_NUM, "each part is described");

@@ -427,13 +427,30 @@ static int check_all(struct work *w)
 	return 0;
 }
 
+/*
+ * Where it fails the user's other terminals lie open: Landlock keeps the command from them, which stands
+ * before no file with --fs off.
+ * Return: whether /dev/pts is the run's own; -1 with the error set if nothing keeps them.
+ */
+static int mount_terminals(struct work *w)
+{
+	if (devpts_mount())
+		return 1;
+	if (w->mode != FS_OFF || (errno == ENOENT && access("/dev/pts", F_OK) < 0))
+		return 0;
+	return error_set(
+		w->err, errno,
+		"cannot mount /dev/pts: the command could read and write your other terminals, "
+		"since nothing else keeps it from them with --fs off: leave that out");
+}
+
 /* The last mount, and a look at all of them. */
 static int finish(struct work *w, const struct launcher_plan *plan, struct mounts *out)
 {
-	bool private_pts = devpts_mount();
+	int private_pts = mount_terminals(w);
 	int cwd;
 
-	if (check_all(w) < 0)
+	if (private_pts < 0 || check_all(w) < 0)
 		return -1;
 	cwd = mountcheck_cwd(&w->plan, plan, w->err);
 	if (cwd < 0)
@@ -441,7 +458,7 @@ static int finish(struct work *w, const struct launcher_plan *plan, struct mount
 	collect(w, out);
 	out->cwd = cwd;
 	out->weaker = w->weaker;
-	out->private_pts = private_pts;
+	out->private_pts = private_pts > 0;
 	return 0;
 }
 

@@ -135,6 +135,27 @@ class Fault(World):
                 hits += self.judge(uid, plan, fault)
         return hits
 
+    def test_a_terminal_of_the_users_whatever_mount_fails(self):
+        """Without rules for files, too, nobody opens another terminal of the user's."""
+        uid = users()[-1]
+        self.fill(uid)
+        knock = ["sh", "-c", 'echo in > "$0" || exit 3', self.pts]
+        self.assertEqual(self.run_as(uid, knock, capture_output=True).returncode, 0)
+        for fs in ("off", "workspace"):
+            n, hit, ran = 0, True, 0
+            while hit:
+                n += 1
+                argv = [FAULTRUN, self.log, "error", "init", "mount", str(n), str(ERRORS["EPERM"]), "--", SBX_NET,
+                        "run", "--no-config", "--ask", "never", "--fs", fs, "--", *knock]
+                p = self.run_as(uid, argv, capture_output=True)
+                with open(self.log) as f:
+                    hit = f.read() == "hit\n"
+                ran += p.returncode == 3
+                with self.subTest(fs=fs, n=n):
+                    self.assertIn(p.returncode, {125, 3} if hit else {3}, p.stderr)
+            self.assertGreater(n, 1)
+            self.assertGreaterEqual(ran, 1)
+
     @shows("L-014", "L-019")
     def test_whatever_fails(self):
         rng = random.Random(int(os.environ.get("SBX_FAULT_SEED", "1")))

@@ -47,6 +47,8 @@ static char top[] = "/var/tmp/sbx-net-init-XXXXXX";
 
 /* A container that hides parts of its /proc; and the user has accepted what follows from it. */
 static bool masked;
+static enum fs_mode fs;
+static bool no_devpts;
 
 /* Makes one system call fail; @arg: only when its argument @i is this. */
 static void inject_at(long nr, unsigned i, uint32_t arg, int code)
@@ -80,6 +82,7 @@ static int supervise(void)
 	struct launcher_plan plan = { .argv = argv,
 				      .envp = envp,
 				      .cwd = top,
+				      .fs = fs,
 				      .accept_weaker = masked ? WEAKER_PROC : 0,
 				      .net = { .capture = true, .no_tproxy = true } };
 	struct netns_listener v[NETNS_LISTENERS_MAX];
@@ -117,6 +120,8 @@ static int run_with(long nr, uint32_t arg, int code, bool *ran)
 		if (masked)
 			inject_at(SYS_mount, 3, MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY,
 				  EPERM);
+		if (no_devpts)
+			inject_at(SYS_mount, 3, MS_NOSUID | MS_NOEXEC, EPERM);
 		if (nr >= 0)
 			inject(nr, arg, code);
 		_exit(supervise());
@@ -209,6 +214,34 @@ static void test_with_a_masked_proc_the_covers_must_go(void **state)
 	assert_non_null(strstr(outcome->err.msg, "cannot clear /proc"));
 }
 
+/* Without one of its own it would have the host's; there are no rules before files with FS_OFF. */
+static void test_without_terminals_of_its_own_there_must_be_rules(void **state)
+{
+	static const struct {
+		enum fs_mode fs;
+		bool no_devpts, runs;
+	} cases[] = {
+		{ FS_OFF, true, false },
+		{ FS_OFF, false, true },
+		{ FS_WORKSPACE, true, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		bool ran;
+		int status;
+
+		fs = cases[i].fs;
+		no_devpts = cases[i].no_devpts;
+		status = run_with(-1, 0, 0, &ran);
+		fs = FS_WORKSPACE;
+		no_devpts = false;
+		assert_int_equal(ran, cases[i].runs);
+		assert_int_equal(status, ran ? 0 : LAUNCHER_EXIT_SETUP);
+		assert_int_equal(!ran, !!strstr(outcome->err.msg, "your other terminals"));
+	}
+}
+
 /* L-031: the kernel or an outer filter has no close_range(2). */
 static void test_close_range_has_a_fallback(void **state)
 {
@@ -251,6 +284,7 @@ int main(void)
 		cmocka_unit_test(test_without_a_failure_it_runs),
 		cmocka_unit_test(test_any_failure_stops_the_command),
 		cmocka_unit_test(test_with_a_masked_proc_the_covers_must_go),
+		cmocka_unit_test(test_without_terminals_of_its_own_there_must_be_rules),
 		cmocka_unit_test(test_close_range_has_a_fallback),
 		cmocka_unit_test(test_a_failing_execve_is_126),
 	};
