@@ -2,13 +2,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/major.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+
+#ifndef PID_FS_MAGIC
+#define PID_FS_MAGIC 0x50494446 /* Linux 6.9 */
+#endif
 
 /* Puts @path, opened with @flags, in the place of @fd. */
 static int replace(int fd, const char *path, int flags)
@@ -34,12 +42,47 @@ static bool is_tied_socket(int fd)
 	       getpeername(fd, (struct sockaddr *)&peer, &len) == 0;
 }
 
-/* Files, pipes and devices; of sockets those that are as good as a pipe. */
-static bool is_stream(int fd, mode_t mode)
+/* Null, zero, full, random and urandom (Documentation/admin-guide/devices.txt of Linux). */
+static bool is_bottomless(dev_t rdev)
+{
+	static const unsigned kind[] = { 3, 5, 7, 8, 9 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kind); i++)
+		if (rdev == makedev(MEM_MAJOR, kind[i]))
+			return true;
+	return false;
+}
+
+/* A namespace or a process, whose files look like any other. */
+static bool is_handle(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) < 0 || fs.f_type == NSFS_MAGIC || fs.f_type == PID_FS_MAGIC;
+}
+
+/*
+ * Files and pipes; of sockets those that are as good as a pipe; of devices terminals, and those that lead
+ * nowhere: a tun device is a network, and what others lead to nobody has looked at.
+ */
+static bool is_stream(int fd, const struct stat *st)
+{
+	if (S_ISSOCK(st->st_mode))
+		return is_tied_socket(fd);
+	if (S_ISCHR(st->st_mode))
+		return is_bottomless(st->st_rdev) || isatty(fd);
+	if (S_ISREG(st->st_mode))
+		return !is_handle(fd);
+	return S_ISFIFO(st->st_mode) || S_ISBLK(st->st_mode);
+}
+
+static const char *what_it_is(mode_t mode)
 {
 	if (S_ISSOCK(mode))
-		return is_tied_socket(fd);
-	return S_ISREG(mode) || S_ISFIFO(mode) || S_ISCHR(mode) || S_ISBLK(mode);
+		return "a socket of the network, or one without a peer";
+	if (S_ISCHR(mode))
+		return "a device that is no terminal and none like /dev/null";
+	return "no file, pipe, terminal or connected socket";
 }
 
 static const char *const name[] = { "input", "output", "error" };
@@ -51,15 +94,12 @@ int stdio_check(struct error *err)
 
 		if (fstat(fd, &st) < 0)
 			return error_set(err, errno, "cannot look at standard %s", name[fd]);
-		if (S_ISDIR(st.st_mode) || is_stream(fd, st.st_mode))
+		if (S_ISDIR(st.st_mode) || is_stream(fd, &st))
 			continue;
-		return error_set(
-			err, 0,
-			"standard %s is %s, by which the command would get past the proxy; "
-			"put a pipe between, as in: cat | sbx-net ... | cat",
-			name[fd],
-			S_ISSOCK(st.st_mode) ? "a socket of the network, or one without a peer"
-					     : "no file, pipe, device or connected socket");
+		return error_set(err, 0,
+				 "standard %s is %s, by which the command may get past the proxy; "
+				 "put a pipe between, as in: cat | sbx-net ... | cat",
+				 name[fd], what_it_is(st.st_mode));
 	}
 	return 0;
 }

@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 """sbx-net run as a launcher: statuses, signals, environment, files, and nothing left behind."""
+import fcntl
 import itertools
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -327,6 +329,41 @@ class Plumbing(WorldCase):
         self.assertFalse(os.path.exists(os.path.join(self.w.ws, "y")))
         done = self.w.sbx_run(["-C", "/nonexistent"], ["true"])
         self.assertEqual(done.returncode, 125)
+
+    def tun(self):
+        """A device that is a network, with an address of the host's at its other end."""
+        def attach():
+            fd = os.open("/dev/net/tun", os.O_RDWR)
+            fcntl.ioctl(fd, 0x400454ca, struct.pack("16sH22x", b"tun-at-0", 0x1001))  # TUNSETIFF
+            return fd
+        fd = self.w.in_net(self.w.host, attach)
+        self.w.ip(self.w.host, "addr add 10.99.0.1/24 dev tun-at-0\nlink set tun-at-0 up")
+        return fd
+
+    def test_devices_as_standard_descriptors(self):
+        """By a tun device packets would go past the proxy; a terminal and /dev/null are taken."""
+        tun, netns = self.tun(), os.open("/proc/self/ns/net", os.O_RDONLY)
+        try:
+            for uid in BOTH:
+                for fd, what in ((tun, "a device"), (netns, "no file")):
+                    done = self.w.sbx_run([], ["sh", "-c", "echo ran"], uid=uid, stdin=fd)
+                    self.assertEqual((done.returncode, done.stdout), (125, ""), done.stderr)
+                    self.assertIn("standard input is " + what, done.stderr)
+                    self.assertIn("put a pipe between", done.stderr)
+        finally:
+            os.close(tun)
+            os.close(netns)
+        master, slave = os.openpty()
+        try:
+            for name in ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", None):
+                with self.subTest(name):
+                    fd = os.open(name, os.O_RDONLY) if name else os.dup(slave)
+                    done = self.w.sbx_run([], ["echo", "ran"], stdin=fd)
+                    os.close(fd)
+                    self.assertEqual((done.returncode, done.stdout), (0, "ran\n"), done.stderr)
+        finally:
+            os.close(master)
+            os.close(slave)
 
     def test_inherited_descriptors_are_closed(self):
         r, w = os.pipe()
