@@ -72,6 +72,18 @@ static void put_result(const struct report *r, const struct tally_row *row, FILE
 	(void)fputs("}", out);
 }
 
+/* What is not among the results is told by the tool itself. */
+static void put_left_out(uint64_t n, FILE *out)
+{
+	if (n)
+		(void)fprintf(out,
+			      ",\"invocations\":[{\"executionSuccessful\":true,"
+			      "\"toolExecutionNotifications\":[{\"level\":\"warning\",\"message\":"
+			      "{\"text\":\"%llu decisions about further targets are in no "
+			      "result\"}}]}]",
+			      (unsigned long long)n);
+}
+
 void report_sarif(const struct report *r, FILE *out)
 {
 	const char *comma = "\n";
@@ -91,5 +103,7 @@ void report_sarif(const struct report *r, FILE *out)
 		put_result(r, r->row[i], out);
 		comma = ",\n";
 	}
-	(void)fputs("\n]}]}\n", out);
+	(void)fputs("\n]", out);
+	put_left_out(r->sums.left_out, out);
+	(void)fputs("}]}\n", out);
 }

@@ -1,5 +1,6 @@
 #include "cli/report/tally.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,13 +9,16 @@
 #include "base/xalloc.h"
 #include "policy/refusal.h"
 
-#define SLOTS (TALLY_MAX * 2)
+enum outcome { REFUSED, NOT_REACHED, REACHED, OUTCOMES };
+
+#define SLOTS (TALLY_MAX * OUTCOMES * 2)
+static_assert(TALLY_MAX * OUTCOMES < UINT16_MAX, "a slot holds the number of any row");
 
 struct tally {
 	struct hash_key key;
 	uint16_t slot[SLOTS]; /* 1 + index into @v; 0 is empty */
 	struct tally_row *v;
-	size_t n;
+	size_t n, of[OUTCOMES];
 	struct tally_sums sums;
 };
 
@@ -42,6 +46,13 @@ void tally_free(struct tally *t)
 	free(t);
 }
 
+static enum outcome outcome(bool allow, enum code code)
+{
+	if (!allow)
+		return REFUSED;
+	return code == CODE_OK ? REACHED : NOT_REACHED;
+}
+
 /* The row, made if there is room; NULL if not. */
 static struct tally_row *row(struct tally *t, const struct target *target, bool allow,
 			     enum code code, int64_t now)
@@ -59,8 +70,9 @@ static struct tally_row *row(struct tally *t, const struct target *target, bool 
 			return r;
 		}
 	}
-	if (t->n == TALLY_MAX)
+	if (t->of[outcome(allow, code)] == TALLY_MAX)
 		return NULL;
+	t->of[outcome(allow, code)]++;
 	t->v = xreallocarray(t->v, t->n + 1, sizeof(*t->v));
 	r = &t->v[t->n++];
 	t->slot[i] = (uint16_t)t->n;
@@ -140,19 +152,15 @@ const struct tally_sums *tally_sums(const struct tally *t)
 	return &t->sums;
 }
 
-static int rank(const struct tally_row *r)
-{
-	if (!r->allow)
-		return 0;
-	return r->code == CODE_OK ? 2 : 1;
-}
-
 static int order(const void *a, const void *b)
 {
 	const struct tally_row *const *x = a, *const *y = b;
 
-	if (rank(*x) != rank(*y))
-		return rank(*x) - rank(*y);
+	int a_is = (int)outcome((*x)->allow, (*x)->code),
+	    b_is = (int)outcome((*y)->allow, (*y)->code);
+
+	if (a_is != b_is)
+		return a_is - b_is;
 	if ((*x)->count != (*y)->count)
 		return (*x)->count > (*y)->count ? -1 : 1;
 	return *x < *y ? -1 : *x > *y; /* in the order of first sight */

@@ -13,7 +13,11 @@
 #include "policy/policy.h"
 #include "policy/target.h"
 
-#define TALLY_MAX 4096 /* rows; what does not fit is counted in struct tally_sums only */
+/*
+ * Rows of each outcome: refused, not reached, reached. What does not fit is counted in struct tally_sums only.
+ * Refusals cost a command nothing, and must not take the place of what it has reached.
+ */
+#define TALLY_MAX 4096
 
 /**
  * struct tally_row - one target and outcome

@@ -223,6 +223,36 @@ class Reports(WorldCase):
         self.assertIn("(a\\x1b[2J\\x07\\xe2\\x80\\xaeb \\x5cx41)",
                       self.w.run([self.w.sbx, "report", "text", path]).stdout)
 
+    def test_refusals_do_not_crowd_out_what_was_reached(self):
+        """They cost the command nothing; and what is left out is told of, in each format."""
+        def told(verdict, code, host, **more):
+            return json.dumps(dict({"event": "decision", "verdict": verdict, "code": code,
+                                    "host": host, "port": 443, "via": "connect"}, **more)) + "\n"
+        flood = [told("deny", "not-listed", "n%d.example" % i, text="no n%d.example" % i)
+                 for i in range(4200)]
+        flood += [told("allow", "dns-failed", "m%d.example" % i, text="no m%d.example" % i)
+                  for i in range(4150)]
+        path = self.w.write("flood.log", "".join(flood) + told("allow", "ok", "reached.example"))
+        for fmt in FORMATS:
+            with self.subTest(fmt):
+                done = self.w.run([self.w.sbx, "report", fmt, path])
+                self.assertEqual(done.returncode, 0, done.stderr)
+                if fmt != "sarif":  # of which only what was not reached is a matter
+                    self.assertTrue("reached.example" in done.stdout)
+                self.assertTrue("m4000.example" in done.stdout)
+                if fmt == "json":
+                    self.assertEqual(json.loads(done.stdout)["left_out"], 104 + 54)
+                else:
+                    self.assertTrue("158 decisions about further targets" in done.stdout)
+                if fmt == "junit":
+                    suite = ElementTree.fromstring(done.stdout).find("testsuite")
+                    self.assertEqual(len(suite.findall("testcase")), int(suite.get("tests")))
+                    self.assertEqual((suite.get("tests"), suite.get("skipped")), ("8194", "1"))
+                if fmt == "sarif":
+                    run, = json.loads(done.stdout)["runs"]
+                    note, = run["invocations"][0]["toolExecutionNotifications"]
+                    self.assertEqual((note["level"], len(run["results"])), ("warning", 8192))
+
     def test_the_command_cannot_write_markup(self):
         text = self.run_all()["markdown"]
         self.assertNotIn("<b>", text)
