@@ -387,12 +387,9 @@ static bool is_our_user(int fd)
  */
 static bool is_of_our_network(int listener, int fd)
 {
-	uint64_t ours = 0, theirs = 0; /* no namespace has 0 */
-	socklen_t len = sizeof(ours);
+	uint64_t ours = fd_netns(listener);
 
-	return getsockopt(listener, SOL_SOCKET, SO_NETNS_COOKIE, &ours, &len) == 0 &&
-	       getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &theirs, &len) == 0 && ours &&
-	       ours == theirs;
+	return ours && fd_netns(fd) == ours;
 }
 
 static bool is_let_in(struct control *control, int peer)

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +29,11 @@
 #include "base/xalloc.h"
 #include "cli/hired.h"
 
-#define PROGRAMS_MAX 64 /* at once; as many as questions can be open */
+#define PROGRAMS_MAX 64	  /* at once; as many as questions can be open */
+#define LOOK_MAX_MS  2000 /* for a question, which is not held back for it */
+
+/* Until a helper that has nothing else to do gets a processor, besides. */
+#define BUSY_MS 150
 
 enum kind { WHO, EXEC, KILL, EXITED };
 
@@ -37,11 +42,14 @@ struct request {
 	pid_t init;
 	uint64_t id;
 	struct who_socket socket;
+	unsigned ms;
 	char text[HELPER_TEXT_MAX];
 };
 
+/* @late: the look was not over in its time */
 struct reply {
 	enum kind kind;
+	bool late;
 	int status;
 	uint64_t id;
 	struct who who;
@@ -141,14 +149,48 @@ static void reap(struct worker *w)
 	}
 }
 
-static void serve(struct worker *w, const struct request *r, int fd)
+/* Ended by its own timer, whatever it reads. */
+static void look(const struct worker *w, const struct request *r) __attribute__((noreturn));
+
+static void look(const struct worker *w, const struct request *r)
 {
+	const struct itimerval limit = { .it_value.tv_sec = r->ms / 1000,
+					 .it_value.tv_usec = (suseconds_t)(r->ms % 1000) * 1000 };
 	struct reply reply = { .kind = WHO, .id = r->id };
 
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (setitimer(ITIMER_REAL, &limit, NULL) < 0)
+		_exit(1);
+	(void)who_find(w->cfg->init ? w->cfg->init : r->init, &r->socket, &reply.who);
+	send_reply(w, &reply);
+	_exit(0);
+}
+
+/*
+ * In a process of its own: there may be very many descriptors to look at, and what a process of somebody else's
+ * sandbox calls itself lies in its memory, of which it may let us wait for a page for ever (userfaultfd, FUSE).
+ */
+static void look_in_time(const struct worker *w, const struct request *r)
+{
+	struct reply reply = { .kind = WHO, .id = r->id };
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0)
+		look(w, r);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return;
+	reply.late = pid > 0;
+	send_reply(w, &reply);
+}
+
+static void serve(struct worker *w, const struct request *r, int fd)
+{
 	switch (r->kind) {
 	case WHO:
-		(void)who_find(w->cfg->init ? w->cfg->init : r->init, &r->socket, &reply.who);
-		send_reply(w, &reply);
+		look_in_time(w, r);
 		return;
 	case EXEC:
 		if (fd >= 0)
@@ -279,30 +321,30 @@ static int send_request(const struct helper *h, const struct request *r, const i
 
 int helper_who(struct helper *h, uint64_t id, const struct who_socket *socket)
 {
-	const struct request r = { .kind = WHO, .id = id, .socket = *socket };
+	const struct request r = { .kind = WHO, .id = id, .socket = *socket, .ms = LOOK_MAX_MS };
 
 	return send_request(h, &r, NULL);
 }
 
-int helper_who_wait(struct helper *h, pid_t init, const struct who_socket *socket, unsigned ms,
-		    struct who *out)
+enum helper_look helper_who_wait(struct helper *h, pid_t init, const struct who_socket *socket,
+				 unsigned ms, struct who *out)
 {
 	const struct request request = {
-		.kind = WHO, .id = ++h->last, .init = init, .socket = *socket
+		.kind = WHO, .id = ++h->last, .init = init, .socket = *socket, .ms = ms
 	};
 	struct pollfd p = { .fd = h->sock, .events = POLLIN };
 	struct reply r = { .id = 0 };
 
 	if (send_request(h, &request, NULL) < 0)
-		return -1;
+		return HELPER_NOT_LOOKED;
 	/* An earlier answer may have come too late for its question. */
 	while (r.id != h->last)
-		if (poll(&p, 1, (int)ms) != 1 ||
+		if (poll(&p, 1, (int)ms + BUSY_MS) != 1 ||
 		    recv(h->sock, &r, sizeof(r), MSG_DONTWAIT) != (ssize_t)sizeof(r))
-			return -1;
+			return HELPER_NOT_LOOKED;
 	r.who.chain[WHO_CHAIN_MAX - 1] = r.who.argv[WHO_ARGV_MAX - 1] = '\0';
 	*out = r.who;
-	return 0;
+	return r.late ? HELPER_LATE : HELPER_LOOKED;
 }
 
 int helper_exec(struct helper *h, uint64_t id, const char *text, struct error *err)

@@ -56,15 +56,22 @@ void helper_free(struct helper *h);
 int helper_who(struct helper *h, uint64_t id, const struct who_socket *socket);
 
 /**
+ * enum helper_look - what came of a look
+ * @HELPER_LOOKED: it is over; nobody may have been found
+ * @HELPER_LATE: it was ended, for there is too much to look at
+ * @HELPER_NOT_LOOKED: the helper was not heard of
+ */
+enum helper_look { HELPER_LOOKED, HELPER_LATE, HELPER_NOT_LOOKED };
+
+/**
  * helper_who_wait() - the same, and wait for the answer
  * @h: one that was started without a base, which is asked in no other way
  * @init: as of struct helper_config; counts where that is 0
- * @ms: how long at most
- *
- * Return: 0 with the answer, whose pid is 0 if nobody was found; -1 if there is none.
+ * @ms: how long the look may take; on a busy machine the answer takes a little longer
+ * @out: its pid is 0 if nobody was found
  */
-int helper_who_wait(struct helper *h, pid_t init, const struct who_socket *socket, unsigned ms,
-		    struct who *out);
+enum helper_look helper_who_wait(struct helper *h, pid_t init, const struct who_socket *socket,
+				 unsigned ms, struct who *out);
 
 /**
  * helper_exec() - start the program

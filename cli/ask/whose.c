@@ -4,6 +4,9 @@
  * is gone a millisecond later. A look takes less than half of one, and happens once for each target
  * and outcome, LOOKS_MAX times in a run: to have many connections costs nothing, to have many
  * targets little. Only runs that write it down do it at all.
+ * In serve all sandboxes share the helper. One that has very many processes and descriptors makes looks into it
+ * slow: each ends in LOOK_MS, and a namespace where SLOW_MAX were not over then gets none for a while, however
+ * many sessions it begins. What that costs the others is a small part of the time, and none of their names.
  */
 #include "cli/ask/whose.h"
 
@@ -11,23 +14,33 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/xalloc.h"
 #include "cli/ask/helper.h"
 
 #define LOOKS_MAX 512
 #define SLOTS	  (2 * LOOKS_MAX)
-#define WAIT_MS	  200 /* a busy machine; usually less than one */
-#define LATE_MAX  5   /* a helper that is not heard of is not asked any more */
+#define LOOK_MS	  50 /* a busy machine; usually less than one */
+#define SLOW_MAX  4
+#define REST_MS	  (10 * 1000)
+#define PLACES	  512
+
+/* One network namespace whose looks were slow. @slow: how many, and when it last was */
+struct place {
+	uint64_t netns, last;
+	unsigned slow;
+};
 
 struct whose {
 	struct helper *helper;
-	bool joined; /* @helper is another's */
+	bool joined; /* @helper and @place are another's */
+	struct place *place;
+	uint64_t netns;
 	pid_t init;
 	struct hash_key key;
 	uint64_t seen[SLOTS]; /* 0 is empty */
 	size_t nseen;
-	unsigned late;
 	struct who last;
 };
 
@@ -41,18 +54,21 @@ struct whose *whose_new(pid_t init, struct error *err)
 		return NULL;
 	w = xcalloc(1, sizeof(*w));
 	w->helper = helper;
+	w->place = xcalloc(PLACES, sizeof(*w->place));
 	w->init = init;
 	w->key = hash_key_random();
 	return w;
 }
 
-struct whose *whose_join(const struct whose *with, pid_t init)
+struct whose *whose_join(const struct whose *with, pid_t init, uint64_t netns)
 {
 	struct whose *w = xcalloc(1, sizeof(*w));
 
 	w->helper = with->helper;
 	w->joined = true;
+	w->place = with->place;
 	w->init = init;
+	w->netns = netns;
 	w->key = hash_key_random();
 	return w;
 }
@@ -61,8 +77,10 @@ void whose_free(struct whose *w)
 {
 	if (!w)
 		return;
-	if (!w->joined)
+	if (!w->joined) {
 		helper_free(w->helper);
+		free(w->place);
+	}
 	free(w);
 }
 
@@ -101,17 +119,45 @@ static bool find_socket(const struct proxy_event *ev, struct who_socket *out)
 	       addr_from_sockaddr((struct sockaddr *)&ss, &out->addr, &out->port);
 }
 
+/* That of our namespace; the number is the kernel's, not the peer's to choose. */
+static struct place *our_place(const struct whose *w)
+{
+	return &w->place[w->netns % PLACES];
+}
+
+static bool is_resting(const struct whose *w)
+{
+	const struct place *p = our_place(w);
+
+	return p->netns == w->netns && p->slow >= SLOW_MAX && clock_ms() - p->last < REST_MS;
+}
+
+static void note_slow(struct whose *w)
+{
+	struct place *p = our_place(w);
+	uint64_t now = clock_ms();
+
+	if (p->netns != w->netns || now - p->last >= REST_MS)
+		*p = (struct place){ .netns = w->netns };
+	p->slow++;
+	p->last = now;
+}
+
 const struct who *whose_look(struct whose *w, const struct proxy_event *ev)
 {
 	struct who_socket socket;
 
-	if ((ev->client < 0 && ev->asker.family == AF_UNSPEC) || w->late == LATE_MAX ||
-	    !is_new(w, ev) || !find_socket(ev, &socket))
+	if ((ev->client < 0 && ev->asker.family == AF_UNSPEC) || is_resting(w) || !is_new(w, ev) ||
+	    !find_socket(ev, &socket))
 		return NULL;
-	if (helper_who_wait(w->helper, w->init, &socket, WAIT_MS, &w->last) < 0) {
-		w->late++;
+	switch (helper_who_wait(w->helper, w->init, &socket, LOOK_MS, &w->last)) {
+	case HELPER_LATE:
+		note_slow(w);
 		return NULL;
+	case HELPER_NOT_LOOKED:
+		return NULL;
+	case HELPER_LOOKED:
+		break;
 	}
-	w->late = 0;
 	return w->last.pid ? &w->last : NULL;
 }

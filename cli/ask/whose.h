@@ -6,6 +6,7 @@
 #ifndef CLI_ASK_WHOSE_H
 #define CLI_ASK_WHOSE_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -25,8 +26,9 @@ struct whose *whose_new(pid_t init, struct error *err);
 /**
  * whose_join() - look into one more sandbox, with the process of @with, which must outlive it
  * @init: what all processes of that sandbox are below, as seen from here
+ * @netns: its network namespace (fd_netns()), to which looks that are slow are counted
  */
-struct whose *whose_join(const struct whose *with, pid_t init);
+struct whose *whose_join(const struct whose *with, pid_t init, uint64_t netns);
 
 /** whose_free() - NULL is allowed. */
 void whose_free(struct whose *w);

@@ -370,7 +370,7 @@ static void look_inside(struct client *c)
 	c->pid = peer.pid;
 	if (!c->a->cfg.whose)
 		return;
-	c->whose = whose_join(c->a->cfg.whose, peer.pid);
+	c->whose = whose_join(c->a->cfg.whose, peer.pid, c->peer->netns);
 	gate_set_whose(c->gate, c->whose);
 }
 

@@ -669,6 +669,67 @@ print(json.dumps({n: get(n, a) for n, a in theirs.items() if a}))
         return {(d["host"], d["via"]): d for d in reversed(found)
                 if d["event"] == "decision" and d.get("session") == session}
 
+    # many descriptors in many processes, deeper than the one that connects, so that each is looked at
+    MUCH_TO_LOOK_AT = r"""
+import os, resource, socket, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(8200, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),) * 2)
+ready, done = os.pipe()
+for i in range(60):
+    if os.fork() == 0:
+        fd = os.open("/dev/null", os.O_RDONLY)
+        try:
+            while True:
+                os.dup(fd)
+        except OSError:
+            os.write(done, b"x")
+        sys.stdin.buffer.raw.read()
+        os._exit(0)
+n = 0
+while n < 60:
+    n += len(os.read(ready, 60))
+for i in range(8):
+    s = socket.create_connection(("127.0.0.1", 3128))
+    s.sendall(b"CONNECT t%d.example:1 HTTP/1.1\r\n\r\n" % i)
+    s.recv(100)
+    s.close()
+print("asked", flush=True)
+sys.stdin.buffer.raw.read()
+"""
+    ASKS = r"""
+import socket, sys, time
+for line in sys.stdin:
+    t = time.monotonic()
+    s = socket.create_connection(("127.0.0.1", 3128))
+    s.sendall(b"CONNECT %s.example:1 HTTP/1.1\r\n\r\n" % line.strip().encode())
+    s.recv(100)
+    print(time.monotonic() - t, flush=True)
+"""
+
+    def test_a_sandbox_that_is_slow_to_look_at(self):
+        """N13a: the programs of the others are named all the same"""
+        log = os.path.join(self.w.home, "audit.log")
+        names = ["first"] + ["name%d" % i for i in range(8)]
+        with self.serve([*ALLOW, "--audit", log]):
+            with self.w.popen(self.bridge_argv(["/usr/bin/python3", "-c", self.ASKS], ["-q"]), stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as innocent:
+                def ask(name):
+                    innocent.stdin.write(name.encode() + b"\n")
+                    innocent.stdin.flush()
+                    return float(innocent.stdout.readline())
+                ask(names[0])
+                with self.w.popen(self.bridge_argv(["/usr/bin/python3", "-c", self.MUCH_TO_LOOK_AT], ["-q"]),
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE) as hostile:
+                    self.assertEqual(hostile.stdout.readline(), b"asked\n")
+                    for name in names[1:]:
+                        ask(name)
+                    hostile.stdin.close()
+                innocent.stdin.close()
+        with open(log, encoding="utf-8") as f:
+            found = {x["host"]: x.get("program") for x in map(json.loads, f) if x["event"] == "decision"}
+        os.unlink(log)
+        missed = [n for n in names if "python3" not in (found[n + ".example"] or "")]
+        self.assertLess(len(missed), 4, missed)  # as above, on a busy machine
+
     def test_audit_names_the_session(self):
         log = os.path.join(self.w.home, "audit.log")
         with self.serve([*ALLOW, "--audit", log]):
@@ -1225,7 +1286,7 @@ class Confinement(ServeCase):
                     "for i in range(20):\n"
                     " s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
                     " said = b'CONNECT evil.example:443 HTTP/1.1\\r\\n' \\\n"
-                    "  b'Host: evil.example:443\\r\\n\\r\\n'\n"
+                    "  b'Host: evil.example:443\r\n\r\n'\n"
                     " try:\n"
                     "  socket.send_fds(s, [said], [null.fileno()] * 50)\n"
                     " except PermissionError:\n"
