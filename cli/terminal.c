@@ -1,11 +1,14 @@
 #include "cli/terminal.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "cli/ttyfirst.h"
 #include "launcher/pty.h"
 #include "launcher/ttykeep.h"
 #include "launcher/ttyquiet.h"
@@ -18,11 +21,16 @@ static bool shared;  /* standard error is a terminal, too: the one that is relay
 
 int terminal_start(const struct pty **out, struct error *err)
 {
+	struct termios modes;
+
 	*out = NULL;
 	held = !pty_wanted() && isatty(STDIN_FILENO);
 	if (!pty_wanted())
 		return 0;
-	if (pty_start(&pty, err) < 0)
+	if (tcgetattr(STDIN_FILENO, &modes) < 0)
+		return error_set(err, errno, "cannot read the terminal's settings");
+	ttyfirst_begin(STDIN_FILENO, &modes);
+	if (pty_start(&pty, &modes, err) < 0)
 		return -1;
 	active = true;
 	shared = isatty(STDERR_FILENO);

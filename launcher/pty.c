@@ -39,13 +39,13 @@ static int set_raw(const struct termios *saved)
 	return tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
 }
 
-int pty_start(struct pty *out, struct error *err)
+int pty_start(struct pty *out, const struct termios *was, struct error *err)
 {
-	struct pty p = { .sock = -1, .supervisor = getpid() };
+	struct pty p = { .sock = -1, .supervisor = getpid(), .saved = *was };
 	int pair[2];
 
-	if (tcgetattr(STDIN_FILENO, &p.saved) < 0 || ioctl(STDIN_FILENO, TIOCGWINSZ, &p.size) < 0)
-		return error_set(err, errno, "cannot read the terminal's settings");
+	if (ioctl(STDIN_FILENO, TIOCGWINSZ, &p.size) < 0)
+		return error_set(err, errno, "cannot read the size of the terminal");
 	p.page = mmap(NULL, sizeof(*p.page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	if (p.page == MAP_FAILED)

@@ -50,10 +50,11 @@ bool pty_wanted(void);
 
 /**
  * pty_start() - put the user's terminal into raw mode and fork the relay
+ * @was: its modes, which it gets back at the end, and with which the command's begins
  *
  * Return: 0; -1 with @err, the user's terminal untouched.
  */
-int pty_start(struct pty *out, struct error *err);
+int pty_start(struct pty *out, const struct termios *was, struct error *err);
 
 /**
  * pty_make() - make the pair, in the command's own /dev/pts, and send the master to the relay

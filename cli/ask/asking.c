@@ -199,17 +199,19 @@ static void add_usual_paths(struct asking *a)
 /* Where answers and sockets are: nothing of the command may lead there. */
 static void prepare_paths(struct asking *a, bool draws)
 {
-	CLEANUP_CLOSE int dir = -1, sockets = -1;
+	CLEANUP_CLOSE int dir = -1, sockets = -1, relayed = -1;
 	struct error err;
 
 	a->file = memory_path(&err);
-	if (draws || a->who != ASK_NEVER)
+	if (draws || a->who != ASK_NEVER || pty_wanted())
 		dir = statedir_open(true, &err);
 	if (a->who != ASK_NEVER) {
 		if (dir < 0)
 			log_warn("answers cannot be saved: %s", err.msg);
 		sockets = control_dir(true, &err);
 	}
+	if (sockets < 0 && pty_wanted())
+		relayed = control_dir(true, &err); /* ttyfirst.c */
 	add_path(a, statedir_path(&err));
 	add_path(a, control_path(&err));
 	if (sockets >= 0)

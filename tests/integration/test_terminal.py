@@ -449,6 +449,18 @@ time.sleep(%d)
         self.end(self.start("true", options=["--read", "missing"]), 125)
         self.end(self.start("true", options=["--pin-sha256", "0" * 64]), 125)
 
+    def test_restored_after_two_at_a_time(self):
+        """The second finds the raw modes of the first, and ends behind it, or before"""
+        for first, second in (("1", "2"), ("3", "1")):
+            with self.subTest(first=first):
+                t = Terminal(["bash", "-c", 'exec 3<&0; "$@" sleep %s <&3 & sleep 0.5; "$@" sleep %s; wait; '
+                              "echo over; read -r a" % (first, second), "sh", SBX_NET, "run", "--no-config",
+                              "--ask", "never", "--"], self.work)
+                self.addCleanup(t.close)
+                time.sleep(0.4)
+                t.read_until(b"over")
+                self.assertEqual(self.looks(t)[0], t.before)
+
     def test_restored_after_kills(self):
         t = self.start("sh", "-c", "stty raw; echo up; kill -9 $$")
         t.read_until(b"up")

@@ -34,13 +34,14 @@ static int supervise(const char *script)
 	struct netns_listener v[NETNS_LISTENERS_MAX];
 	struct launcher_plan plan = { .argv = argv, .envp = envp };
 	struct launcher *l;
+	struct termios modes;
 	struct pty pty;
 	size_t n;
 	int status;
 
 	if (!pty_wanted())
 		return 90;
-	if (pty_start(&pty, NULL))
+	if (tcgetattr(STDIN_FILENO, &modes) || pty_start(&pty, &modes, NULL))
 		return 91;
 	plan.cwd = "/";
 	plan.fs = FS_OFF;
