@@ -13,6 +13,8 @@
  * may be closed by the server at the very moment: then the request is sent once more on a fresh
  * one, if it has no body and is one of those that may be repeated (RFC 9110 9.2.2).
  *
+ * A response may be complete before the request is; then the rest of the request is passed on all the same.
+ *
  * A response that ends early ends in a reset of the client, never in a clean end; one that cannot
  * be understood is answered by our own 502 as long as nothing of it was passed on.
  */
@@ -665,10 +667,30 @@ static void finish(struct conn *c)
 	conn_timer(c, c->idle ? conn_limits(c)->keep_alive_ms : conn_limits(c)->head_ms);
 }
 
+/*
+ * The response is delivered and the request is not, for the server did not wait for its end. It may go
+ * on reading, for the sake of the bytes or of a client that reads when it has written all: so does the
+ * client's body go on, for as long as the server takes it (RFC 9112 9.6). Return: false if it does not.
+ */
+static bool goes_on(struct conn *c, bool moved)
+{
+	struct forward *f = c->forward;
+
+	if (f->up_done || c->t.side[UPSTREAM].broken || side_notice(&c->t.side[UPSTREAM]))
+		return false;
+	if (!f->delivery.keep_alive && !c->t.way[UPSTREAM].done) {
+		(void)shutdown(c->t.side[CLIENT].fd, SHUT_WR);
+		c->t.way[UPSTREAM].done = true;
+	}
+	if (moved || !c->timer)
+		conn_timer(c, conn_limits(c)->response_ms);
+	return true;
+}
+
 void forward_run(struct conn *c)
 {
 	struct forward *f = c->forward;
-	uint64_t before = c->t.way[UPSTREAM].bytes;
+	uint64_t before = c->t.way[UPSTREAM].bytes, sent = c->t.way[CLIENT].bytes;
 	bool again;
 
 	if (!f->queued) {
@@ -684,7 +706,8 @@ void forward_run(struct conn *c)
 		return;
 	if (f->client_ended && c->t.way[UPSTREAM].bytes != before)
 		conn_timer(c, conn_limits(c)->response_ms);
-	if (f->phase == PHASE_DONE && way_flush(&c->t.way[UPSTREAM], &c->t.side[CLIENT]))
+	if (f->phase == PHASE_DONE && way_flush(&c->t.way[UPSTREAM], &c->t.side[CLIENT]) &&
+	    !goes_on(c, c->t.way[CLIENT].bytes != sent))
 		finish(c);
 	else if (again)
 		proxy_run_soon(c->session->proxy, c);

@@ -752,6 +752,73 @@ static void test_answer_in_the_middle_of_an_upload_arrives(void **state)
 	http_origin_stop(o);
 }
 
+#define EARLY_BODY 3000000
+
+/* Answers each request before its body, and reads that all the same. */
+struct early {
+	const char *field;
+	_Atomic uint64_t hash;
+};
+
+static void answer_first(int fd, void *arg)
+{
+	struct early *e = arg;
+	char head[4096], reply[256];
+	uint8_t buf[65536];
+
+	while (recv_head(fd, head, sizeof(head)) > 0) {
+		uint64_t h = FNV_START;
+		size_t left = EARLY_BODY;
+
+		(void)snprintf(reply, sizeof(reply),
+			       "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n%s\r\nok", e->field);
+		(void)say(fd, reply);
+		(void)usleep(100000);
+		while (left > 0) {
+			ssize_t n = recv(fd, buf, left < sizeof(buf) ? left : sizeof(buf), 0);
+
+			if (n <= 0)
+				break;
+			h = fnv(h, buf, (size_t)n);
+			left -= (size_t)n;
+		}
+		if (left == 0)
+			e->hash = h;
+		if (*e->field)
+			break;
+	}
+	close(fd);
+}
+
+/* The answer is early; the rest of the body arrives, and the client may ask again where it may. */
+static void test_upload_goes_on_behind_an_early_answer(void **state)
+{
+	static const char *const field[] = { "", "Connection: close\r\n" };
+	struct world *w = *state;
+	char head[4096], body[64], length[64];
+
+	(void)snprintf(length, sizeof(length), "Content-Length: %d\r\n", EARLY_BODY);
+	for (size_t i = 0; i < ARRAY_SIZE(field); i++) {
+		struct early e = { .field = field[i] };
+		struct origin *o = origin_allowed(w, answer_first, &e);
+		int fd = dial_port(w->port);
+
+		for (int request = 0; request < (*field[i] ? 1 : 2); request++) {
+			e.hash = 0;
+			ask_for(fd, o->port, "POST", "/", length);
+			assert_int_equal(read_response(fd, head, sizeof(head), body, sizeof(body)),
+					 200);
+			assert_string_equal(body, "ok");
+			assert_true(send_pattern(fd, EARLY_BODY));
+			eventually(e.hash != 0);
+			assert_true(e.hash == pattern_hash(EARLY_BODY));
+		}
+		close(fd);
+		eventually(world_nconns(w) == 0);
+		origin_stop(o);
+	}
+}
+
 static void held_job(struct world *w, void *arg)
 {
 	const struct way *down = &LIST_FIRST(&w->session->conns)->t.way[UPSTREAM];
@@ -913,6 +980,7 @@ int main(void)
 		T(test_long_body_is_whole),
 		T(test_long_uploads_are_whole),
 		T(test_answer_in_the_middle_of_an_upload_arrives),
+		T(test_upload_goes_on_behind_an_early_answer),
 		T(test_reader_that_stops_holds_the_server_back),
 		T(test_head_has_no_body),
 		T(test_half_closed_client_gets_its_answer),
