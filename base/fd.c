@@ -70,6 +70,13 @@ bool fd_is_its_own_peer(int sock)
 	       memcmp(&own, &peer, own_len) == 0;
 }
 
+bool fd_is_regular(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 int fd_write_all(int fd, const void *p, size_t n)
 {
 	const char *s = p;

@@ -64,6 +64,9 @@ uint64_t fd_netns(int sock);
  */
 bool fd_is_its_own_peer(int sock);
 
+/** fd_is_regular() - whether a descriptor is of a regular file. */
+bool fd_is_regular(int fd);
+
 /** fd_write_all() - write all of (@p, @n) to a blocking descriptor. Return: 0, or -1 with errno. */
 int fd_write_all(int fd, const void *p, size_t n);
 

@@ -86,6 +86,16 @@ struct mountplan {
 int mountplan_make(const struct launcher_plan *plan, const struct protect *protect,
 		   struct mountplan *out, struct error *err);
 
+/**
+ * mountplan_add() - add a step for an open descriptor, which it takes over
+ *
+ * Its path is where that leads. For those who make the plan. Return: 0, or -1 with @err.
+ */
+int mountplan_add(struct mountplan *p, struct mountplan_step step, int *fd, struct error *err);
+
+/** mountplan_add_later() - one whose path is canonical; it is opened when what is above it is mounted. */
+void mountplan_add_later(struct mountplan *p, struct mountplan_step step, const char *path);
+
 /** mountplan_above() - the nearest mounted step above step @i (or on it); NULL if there is none. */
 struct mountplan_step *mountplan_above(const struct mountplan *p, size_t i);
 
