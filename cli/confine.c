@@ -2,7 +2,8 @@
  * Theory of operation
  *
  * Three things are kept from the command whatever is granted. Hidden: our state (answers, trust)
- * and our sockets. Read-only: the audit log, and the files that the policy is read from again while
+ * and our sockets. Read-only: what we write where the user says (the audit log, reports, what is learnt),
+ * and the files that the policy is read from again while
  * the run lasts, for a command that could write them would write its own permissions, and the program
  * that is asked about them, should it lie where the command may write (hired.h). All are
  * private paths of the launcher's, which tells directories from files, follows symbolic links, and
@@ -29,6 +30,7 @@
 #include "cli/layers/layers.h"
 #include "cli/pathglob.h"
 #include "cli/privsock.h"
+#include "cli/report/report.h"
 #include "cli/selfpath.h"
 #include "cli/statedir.h"
 #include "launcher/files/grantpath.h"
@@ -194,28 +196,59 @@ static int add_paths(struct confine *c, const struct option_strings *s, struct l
 	return 0;
 }
 
+/** struct privates - paths of ours that no grant may reach, with room for all of them */
+struct privates {
+	struct confine *c;
+	const char **v;
+	size_t n;
+};
+
+static void add_own(struct privates *p, char *path)
+{
+	if (path)
+		p->v[p->n++] = keep(p->c, path);
+}
+
 /*
- * The audit log if it is a file, a descriptor's, too; one that is named must be there to be kept from the
- * command.
+ * A file that we write, a descriptor's, too: it is there by now, so that it can be kept from the command.
+ * A device is everybody's.
  */
-static int add_audit(struct confine *c, const char *where, struct path_list *list, const char **v,
-		     struct error *err)
+static int add_written(struct privates *p, const char *where, struct error *err)
+{
+	CLEANUP_FREE char *here = NULL;
+	char *path = fdname_is(where) ? fdname_file(where) : NULL;
+	struct stat st;
+
+	add_own(p, path);
+	if (fdname_is(where) || stat(where, &st) < 0 ||
+	    (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode)))
+		return 0;
+	if (where[0] != '/' && !(here = getcwd(NULL, 0)))
+		return error_set(err, errno, "cannot tell where '%s' is", where);
+	add_own(p, where[0] == '/' ? xstrdup(where) : xasprintf("%s/%s", here, where));
+	return 0;
+}
+
+/* The audit log is made here; the others have been opened. */
+static int add_all_written(struct privates *p, const struct run_options *o, struct error *err)
 {
 	CLEANUP_CLOSE int fd = -1;
-	char *path;
 
-	path = where ? fdname_file(where) : NULL;
-	if (path)
-		v[list->n++] = keep(c, path);
-	if (!where || !audit_is_path(where))
-		return 0;
-	fd = audit_open_file(where, err);
-	if (fd < 0)
+	if (o->audit && audit_is_path(o->audit)) {
+		fd = audit_open_file(o->audit, err);
+		if (fd < 0)
+			return -1;
+	}
+	if (o->audit && (fd >= 0 || fdname_is(o->audit)) && add_written(p, o->audit, err) < 0)
 		return -1;
-	path = confine_absolute(where, err);
-	if (!path)
+	if (o->learn && add_written(p, o->learn, err) < 0)
 		return -1;
-	v[list->n++] = keep(c, path);
+	for (size_t i = 0; i < o->reports.n; i++) {
+		const char *file = report_file(o->reports.v[i]);
+
+		if (file && add_written(p, file, err) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -244,16 +277,13 @@ static int add_private(struct confine *c, const struct run_options *o, const cha
 		       size_t nfiles, struct launcher_plan *plan, struct error *err)
 {
 	struct path_list *out = &plan->private_paths;
-	const char **v = new_list(c, out->n + nfiles + 3);
-	char *state = statedir_path(NULL), *sockets = privsock_dir(NULL);
+	struct privates p = { .c = c, .v = new_list(c, out->n + nfiles + o->reports.n + 4) };
+	int rc;
 
-	for (size_t i = 0; i < out->n; i++)
-		v[i] = out->v[i];
-	out->v = v;
-	if (state)
-		v[out->n++] = keep(c, state);
-	if (sockets)
-		v[out->n++] = keep(c, sockets);
+	for (; p.n < out->n; p.n++)
+		p.v[p.n] = out->v[p.n];
+	add_own(&p, statedir_path(NULL));
+	add_own(&p, privsock_dir(NULL));
 	for (size_t i = 0; i < nfiles; i++) {
 		char *path;
 
@@ -262,9 +292,11 @@ static int add_private(struct confine *c, const struct run_options *o, const cha
 		path = confine_absolute(kept_for(files[i]), err);
 		if (!path)
 			return -1;
-		v[out->n++] = keep(c, path);
+		add_own(&p, path);
 	}
-	return add_audit(c, o->audit, out, v, err);
+	rc = add_all_written(&p, o, err);
+	*out = (struct path_list){ .v = p.v, .n = p.n };
+	return rc;
 }
 
 enum fs_mode confine_mode(const struct run_options *o, const struct layers *layers)

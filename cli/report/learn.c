@@ -226,6 +226,22 @@ static void propose(void *arg, const char *pattern, size_t count)
 		      pattern);
 }
 
+/* The command cannot have it lead elsewhere by now, others can. */
+static int check_place(const struct learn *l, struct error *err)
+{
+	CLEANUP_FREE char *now = fd_path(l->fd);
+	struct stat ours, named;
+
+	if (fstatat(l->fd, l->name, &ours, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    stat(l->file, &named) == 0 && ours.st_dev == named.st_dev &&
+	    ours.st_ino == named.st_ino)
+		return 0;
+	return error_set(err, 0,
+			 "--learn: '%s' was moved or replaced while the run lasted: what stands "
+			 "there is not from this run, which has written %s/%s",
+			 l->file, now ? now : "(unknown)", l->name);
+}
+
 int learn_save(const struct learn *l, const struct tally *t, struct error *err)
 {
 	size_t n, added;
@@ -240,6 +256,8 @@ int learn_save(const struct learn *l, const struct tally *t, struct error *err)
 	if (fstat(l->lock, &was) < 0 ||
 	    statedir_replace(l->fd, l->name, text, strlen(text), was.st_mode & 0777, err) < 0)
 		return error_set(err, err->code, "--learn: cannot write '%s'", l->file);
+	if (check_place(l, err) < 0)
+		return -1;
 	(void)fprintf(stderr, "sbx-net: learnt %zu new of %zu targets; next time: -p %s\n", added,
 		      n, shellword(word, sizeof(word), l->file));
 	if (tally_sums(t)->left_out)

@@ -45,8 +45,7 @@ static const struct format *find(const char *value)
 	return NULL;
 }
 
-/* The FILE, or NULL. */
-static const char *file_of(const char *value)
+const char *report_file(const char *value)
 {
 	const char *colon = strchr(value, ':');
 
@@ -55,7 +54,7 @@ static const char *file_of(const char *value)
 
 int report_check(const char *value, struct error *err)
 {
-	const char *file = file_of(value);
+	const char *file = report_file(value);
 
 	if (!find(value) || (file && !*file))
 		return error_set(err, 0,
@@ -90,7 +89,7 @@ static int open_file(const char *file, int flags, struct error *err)
 /* A descriptor of the caller's is written where it stands: the command's output may be before it. */
 static int open_sink(struct sink *s, const char *value, struct error *err)
 {
-	const char *file = file_of(value);
+	const char *file = report_file(value);
 	bool append = find(value)->append;
 
 	*s = (struct sink){ .fd = -1 };
@@ -140,6 +139,25 @@ static int put(const struct sink *s, const char *text, size_t len)
 	return fd_write_all(s->fd < 0 ? STDERR_FILENO : s->fd, text, len);
 }
 
+/* What stands where the report was opened is what we have written: the command cannot, others can. */
+static int check_place(const char *value, int fd, struct error *err)
+{
+	const char *file = report_file(value);
+	CLEANUP_FREE char *now = NULL;
+	struct stat ours, named;
+
+	if (!file || fdname_is(file) || fstat(fd, &ours) < 0 || !S_ISREG(ours.st_mode))
+		return 0;
+	if (stat(file, &named) == 0 && named.st_dev == ours.st_dev && named.st_ino == ours.st_ino)
+		return 0;
+	now = ours.st_nlink > 0 ? fd_path(fd) : NULL;
+	return error_set(
+		err, 0,
+		"the report '%s' was moved, replaced or removed while the run lasted: what "
+		"stands there is not from this run%s%s",
+		file, now ? "; it is now " : "", now ? now : "");
+}
+
 int reports_write(const struct reports *r, const struct tally *t, const char *command,
 		  const char *place, struct error *err)
 {
@@ -153,6 +171,8 @@ int reports_write(const struct reports *r, const struct tally *t, const char *co
 		report_write(r->v[i], t, command, place, out);
 		if (fclose(out) != 0 || put(&r->sink[i], text, len) < 0)
 			return error_set(err, errno, "cannot write the report '%s'", r->v[i]);
+		if (check_place(r->v[i], r->sink[i].fd, err) < 0)
+			return -1;
 	}
 	return 0;
 }

@@ -33,6 +33,9 @@ report_writer report_text, report_markdown, report_json, report_junit, report_sa
 /** report_check() - whether @value is FORMAT or FORMAT:FILE. 0, or -1 with @err. */
 int report_check(const char *value, struct error *err);
 
+/** report_file() - the FILE of a valid @value, into which it points; NULL for none. */
+const char *report_file(const char *value);
+
 /** report_write() - in the format that (valid) @value names. */
 void report_write(const char *value, const struct tally *t, const char *command, const char *place,
 		  FILE *out);
@@ -51,7 +54,12 @@ struct reports *reports_open(const char *const *v, size_t n, struct error *err);
 /** reports_free() - NULL is allowed. */
 void reports_free(struct reports *r);
 
-/** reports_write() - all of them. 0, or -1 with @err. */
+/**
+ * reports_write() - all of them
+ *
+ * A file that is no longer where it was opened has been written all the same, and is an error: who reads
+ * what stands there now reads somebody else's. 0, or -1 with @err.
+ */
 int reports_write(const struct reports *r, const struct tally *t, const char *command,
 		  const char *place, struct error *err);
 

@@ -106,13 +106,45 @@ exit 0
         self.assertEqual(self.allowed(), ["*.example:80", "good.example:443"])
         self.assertEqual(self.learnt()["network"]["learned"]["good.example:443"]["first"], first)
 
+    EVIL = '{"network": {"allowedDomains": ["*"]}}'
+
     def test_the_command_cannot_teach_by_writing_the_file(self):
-        path = os.path.join(self.w.ws, "own.json")
-        done = self.w.sbx_run(["--learn", path], ["sh", "-c", """
-echo '{"network": {"allowedDomains": ["*"]}}' >own.json; ls -a; test -s own.json"""], cwd=self.w.ws)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        with open(path, encoding="utf-8") as f:
-            self.assertEqual(json.load(f)["network"]["allowedDomains"], [])
+        """Nor by bringing another one, or another directory, in its place; the rest is the command's."""
+        for name in ("own.json", "out/own.json"):
+            for options in ([], ["--fs", "off"], ["--write", self.w.ws]):
+                with self.subTest(name, options=options):
+                    done = self.w.sbx_run(["--learn", name, *options], ["sh", "-c", """
+for way in 'echo "$E" > $F' 'mv $F $F.old' 'rm -f $F' 'ln -sf x $F' 'mv out out2'; do
+	(eval "$way") 2> /dev/null; mkdir -p out; (echo "$E" > $F) 2> /dev/null
+done
+curl -sS -o /dev/null http://good.example/ && touch out/mine mine"""],
+                                          cwd=self.w.ws, env=dict(self.w.env(), F=name, E=self.EVIL))
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertIn("next time: -p " + name, done.stderr)
+                    with open(os.path.join(self.w.ws, name), encoding="utf-8") as f:
+                        self.assertEqual(json.load(f)["network"]["allowedDomains"],
+                                         ["good.example:80"])
+                    self.assertTrue(os.path.exists(self.w.ws + "/out/mine"))
+                    self.w.run(["sh", "-c", "rm -rf own.json* out* mine"], cwd=self.w.ws)
+                    os.mkdir(self.w.ws + "/out")
+                    os.chown(self.w.ws + "/out", self.w.uid, self.w.uid)
+
+    def test_a_file_that_others_replace_is_told(self):
+        """Nobody is sent to a file that this run has not written."""
+        for way in ("mv d e && mkdir d && cp evil d/l", "rm -r d && ln -s e d && mkdir -p e && cp evil e/l"):
+            with self.subTest(way):
+                self.w.run(["sh", "-c", "rm -rf d e; mkdir d; echo \"$E\" > evil"], cwd=self.w.ws,
+                           env=dict(self.w.env(), E=self.EVIL))
+                one = self.w.popen([self.w.sbx, "run", "--no-config", "--learn", "d/l", "--", "sh", "-c",
+                                    "echo up; while ! [ -e go ]; do sleep 0.05; done"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   cwd=self.w.ws)
+                self.assertEqual(one.stdout.readline(), "up\n")
+                self.w.run(["sh", "-c", way + "; touch go"], cwd=self.w.ws)
+                _, err = one.communicate(timeout=20)
+                self.assertEqual(one.returncode, 125, err)
+                self.assertNotIn("next time", err)
+                self.w.run(["sh", "-c", "rm -rf d e go evil"], cwd=self.w.ws)
 
     def test_the_first_two_runs_at_once(self):
         """There is no file yet that one of them could hold."""

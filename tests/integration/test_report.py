@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -306,6 +307,62 @@ class Reports(WorldCase):
         self.assertEqual(json.loads(self.read("none.json"))["targets"], [])
         self.assertEqual(ElementTree.fromstring(self.read("none.xml"))[0].get("tests"), "0")
         self.assertIn("0 allowed, 0 refused", done.stderr)
+
+    def test_the_command_cannot_forge_a_report(self):
+        """Where a CI job reads it afterwards: in the working directory, there before or not."""
+        reports = {"json": "egress.json", "junit": "out/egress.xml", "markdown": "out/sub/egress.md"}
+        for options in ([], ["--fs", "off"], ["--write", self.w.ws]):
+            for before in (False, True):
+                self.w.run(["sh", "-ec", "rm -rf ./*; mkdir -p out/sub; for f; do echo old > $f; done",
+                            "sh", *(reports.values() if before else [])], cwd=self.w.ws)
+                with self.subTest(options=options, before=before):
+                    self.check_forged(reports, options)
+
+    def check_forged(self, reports, options):
+        flags = [x for k, v in reports.items() for x in ("--report", k + ":" + v)]
+        done = self.w.sbx_run([*flags, *options], ["sh", "-c", """
+curl -sS -o /dev/null http://evil.example/
+for f; do
+	for way in 'echo forged > $f' 'mv $f $f.old' 'rm -f $f' 'ln -sf x $f' 'mv out out2'; do
+		(eval "$way") 2> /dev/null; mkdir -p out/sub; (echo forged > $f) 2> /dev/null
+	done
+done
+touch mine out/mine""", "sh", *reports.values()], cwd=self.w.ws)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for name in reports.values():
+            with open(os.path.join(self.w.ws, name), encoding="ascii") as f:
+                text = f.read()
+            self.assertIn("evil.example", text)
+            self.assertNotIn("forged\n", text)
+        self.assertTrue(os.path.exists(self.w.ws + "/out/mine"))
+
+    def test_a_report_that_others_replace_is_told(self):
+        for way, told in (("mv r.json r2", "r2"), ("rm r.json", ""), ("cp r.json x; mv x r.json", "")):
+            with self.subTest(way):
+                one = self.w.popen([self.w.sbx, "run", "--no-config", "--report", "json:r.json", "--",
+                                    "sh", "-c", "echo up; while ! [ -e go ]; do sleep 0.05; done"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   cwd=self.w.ws)
+                self.assertEqual(one.stdout.readline(), "up\n")
+                self.w.run(["sh", "-ec", way + "; touch go"], cwd=self.w.ws)
+                _, err = one.communicate(timeout=20)
+                self.assertEqual(one.returncode, 125, err)
+                self.assertRegex(err, "'r.json' was moved, replaced or removed.*" + told)
+                self.w.run(["sh", "-c", "rm -rf ./*"], cwd=self.w.ws)
+
+    def test_a_pipe_with_a_name_and_a_device(self):
+        """What the command writes into a pipe would be read as ours; a device is everybody's."""
+        self.w.run(["mkfifo", "p"], cwd=self.w.ws, check=True)
+        fd = os.open(self.w.ws + "/p", os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            done = self.w.sbx_run(["--report", "json:p", "--report", "text:/dev/null"],
+                                  ["sh", "-c", "(echo forged > p) 2> /dev/null; echo x > /dev/null"],
+                                  cwd=self.w.ws)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(os.read(fd, 65536))["targets"], [])
+        finally:
+            os.close(fd)
+            os.unlink(self.w.ws + "/p")
 
     def test_what_cannot_be_written_is_said(self):
         done = self.w.sbx_run(["--report", "json:/nonexistent/x"], ["touch", self.w.ws + "/ran"])
