@@ -5,11 +5,14 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
+#include "base/path.h"
 
 #define LINKS_MAX 40 /* as the kernel */
 
@@ -19,6 +22,12 @@ static struct {
 } distrusted[GUARD_MAX];
 static size_t count;
 static bool everything;
+static guard_trust *judge;
+
+void guard_judge_by(guard_trust *trust)
+{
+	judge = trust;
+}
 
 void guard_distrust(const char *dir)
 {
@@ -86,6 +95,27 @@ static int enter(struct way *w, const char *name)
 	return 0;
 }
 
+/*
+ * A link that a command of another run may have made: only to what that could have been given as well.
+ * It is opened once, and judged by where that is.
+ */
+static int follow_beneath(struct way *w, const char *name)
+{
+	CLEANUP_CLOSE int fd = openat(w->dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP_FREE char *here = fd_path(w->dir);
+	CLEANUP_FREE char *there = fd < 0 ? NULL : fd_path(fd);
+
+	if (fd < 0)
+		return -1;
+	if (!here || !there || !path_beneath(there, here)) {
+		errno = ELOOP;
+		return -1;
+	}
+	cleanup_close(&w->dir);
+	w->dir = take_fd(&fd);
+	return 0;
+}
+
 /* Puts where the link @name leads in front of the rest. */
 static int follow(struct way *w, const char *name)
 {
@@ -100,6 +130,8 @@ static int follow(struct way *w, const char *name)
 		errno = ELOOP;
 		return -1;
 	}
+	if (judge && !judge(w->dir))
+		return follow_beneath(w, name);
 	memmove(w->rest + n + 1, w->rest, rest + 1);
 	memcpy(w->rest, target, (size_t)n);
 	w->rest[n] = '/';

@@ -3,11 +3,14 @@
  *
  * A command that may write in a directory can leave a link there, in whose place a later run would
  * then make its audit log, its report or what it has learnt: somewhere else, with its user's rights.
- * So links are followed only where they are the user's own.
+ * So links are followed only where they are the user's own: which is the same question as for a path that
+ * is granted, and has the same answer (launcher/files/grantpath.h), but that in a directory where this very
+ * run's command may write none is followed.
  */
 #ifndef BASE_GUARD_H
 #define BASE_GUARD_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /**
@@ -19,6 +22,16 @@
 void guard_distrust(const char *dir);
 
 #define GUARD_MAX 64
+
+/** typedef guard_trust - whether no command, of an earlier run, can have made a link in an open directory */
+typedef bool guard_trust(int dir);
+
+/**
+ * guard_judge_by() - who judges all other directories, for the whole process
+ *
+ * Where a link is not trusted, it is followed only to what lies beside it or below. Without a judge all are.
+ */
+void guard_judge_by(guard_trust *trust);
 
 /**
  * guard_open() - open(2); the last component is never followed

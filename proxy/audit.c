@@ -265,7 +265,7 @@ int audit_open_file(const char *where, struct error *err)
 		return error_set(
 			err, 0,
 			"the audit log '%s' is a symbolic link, or one leads there that an "
-			"earlier run may have left",
+			"earlier run may have left; name what it leads to",
 			where);
 	if (fd < 0 && errno != ENXIO)
 		return error_set(err, errno, "cannot open the audit log '%s'", where);

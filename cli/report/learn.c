@@ -71,6 +71,12 @@ static int open_dir(struct learn *l, struct error *err)
 	if (!*l->name || strcmp(l->name, ".") == 0 || strcmp(l->name, "..") == 0)
 		return error_set(err, EISDIR, "'%s' is no file", l->file);
 	l->fd = guard_open(l->dir, O_RDONLY | O_DIRECTORY, 0);
+	if (l->fd < 0 && errno == ELOOP)
+		return error_set(
+			err, 0,
+			"a symbolic link leads to '%s' that a command of an earlier run may "
+			"have left; name what it leads to",
+			l->file);
 	if (l->fd < 0 || !path_may(l->fd, ".", W_OK))
 		return error_set(err, errno, "cannot write '%s'", l->file);
 	real = fd_path(l->fd); /* lockdown.c grants it by name */

@@ -81,7 +81,7 @@ static int open_file(const char *file, int flags, struct error *err)
 	if (fd < 0 && errno == ELOOP)
 		return error_set(err, 0,
 				 "the report '%s' is a symbolic link, or one leads there that an "
-				 "earlier run may have left",
+				 "earlier run may have left; name what it leads to",
 				 file);
 	return fd < 0 ? error_set(err, errno, "cannot write the report '%s'", file) : fd;
 }

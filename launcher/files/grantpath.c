@@ -57,18 +57,18 @@ static bool is_system(const char *path)
 	return false;
 }
 
-/* Whether no command of an earlier run can have made a link in the directory @w->at, @path. */
-static bool is_trusted(const struct walk *w, const char *path)
+bool grantpath_trusts(int dir, const char *home)
 {
-	const struct workdir_context context = { .home = w->g->home };
+	const struct workdir_context context = { .home = home };
+	CLEANUP_FREE char *path = fd_path(dir);
 	struct error err = { 0 };
 	struct stat st;
 
-	if (fstat(w->at, &st) < 0 || st.st_mode & S_IWOTH)
+	if (!path || fstat(dir, &st) < 0 || st.st_mode & S_IWOTH)
 		return false;
-	if (st.st_uid != geteuid() && !path_may(w->at, ".", W_OK))
+	if (st.st_uid != geteuid() && !path_may(dir, ".", W_OK))
 		return true;
-	return workdir_check_at(w->at, path, &context, &err) < 0 && err.code == 0;
+	return workdir_check_at(dir, path, &context, &err) < 0 && err.code == 0;
 }
 
 static int cannot(const struct walk *w, int code)
@@ -145,7 +145,7 @@ static int follow(struct walk *w, const char *name, int link)
 	w->nopen++;
 	strcpy(l->name, name);
 	l->rest = strlen(w->rest);
-	l->trusted = is_trusted(w, l->dir);
+	l->trusted = grantpath_trusts(w->at, w->g->home);
 	return prepend(w, link);
 }
 

@@ -28,11 +28,19 @@ struct grantpath {
 };
 
 /**
+ * grantpath_trusts() - whether no command of an earlier run can have made a link in an open directory
+ * @home: the user's home directory, or NULL
+ *
+ * It lies where this user may not write, or in a directory that is never a workspace (workdir.h), such as
+ * the home directory itself.
+ */
+bool grantpath_trusts(int dir, const char *home);
+
+/**
  * grantpath_open() - open a path, but refuse one that leads through such a link
  *
  * A link is trusted if it leads to what lies beside it or below, or lies where no command can have
- * made it: where this user may not write, or in a directory that is never a workspace (workdir.h), such
- * as the home directory itself. Each component is opened and judged as it is then: nothing is looked up
+ * made it (grantpath_trusts()). Each component is opened and judged as it is then: nothing is looked up
  * twice, so that a command which exchanges them meanwhile gains nothing.
  *
  * Return: a descriptor (O_PATH, CLOEXEC), which the caller owns; -1 with @err.

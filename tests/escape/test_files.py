@@ -355,31 +355,45 @@ if os.path.islink("data"):
             shutil.rmtree(self.work + "/ws")
 
     def test_links_of_an_earlier_run_lead_nowhere(self):
-        """F-013: what we write ourselves, where a command has left a link"""
+        """F-013: what we write ourselves, where a command has left a link, in this workspace or another"""
         options = ("--audit", "{}/log.jsonl"), ("--learn", "{}/learnt.json"), ("--report", "json:{}/r")
         for uid in users():
             self.fill(uid)
-            away, own = self.outside + "/away", self.outside + "/own"
-            shutil.rmtree(away, True)
-            os.makedirs(away)
-            os.chown(away, uid, uid)
-            for link in (self.work + "/.logs", own):
+            away, other = self.outside + "/away", self.outside + "/other"
+            shutil.rmtree(other, True)
+            for d in (away, other, other + "/in"):
+                os.makedirs(d, exist_ok=True)
+                os.chown(d, uid, uid)
+            for link in (self.work + "/.logs", self.home + "/own"):
                 if os.path.lexists(link):
                     os.unlink(link)
-            # the earlier run; the other link is its user's own
+            # the earlier runs
             self.assertEqual(self.run_as(uid, self.inside(["ln", "-s", away, ".logs"])).returncode, 0)
-            os.symlink(away, own)
+            left = self.inside(["sh", "-c", "ln -s %s logs; ln -s in beside" % away], "-C", other)
+            self.assertEqual(self.run_as(uid, left).returncode, 0)
+            # its user's own, where no command can have made it
+            self.run_as(uid, ["ln", "-s", away, self.home + "/own"])
             for name, value in options:
-                with self.subTest(uid=uid, option=name):
-                    p = self.run_as(uid, self.inside(["true"], name, value.format(".logs")),
-                                    capture_output=True)
-                    self.assertEqual(p.returncode, 125, p.stderr)
-                    self.assertEqual(os.listdir(away), [])
-                    p = self.run_as(uid, self.inside(["true"], name, value.format(own)),
-                                    capture_output=True)
-                    self.assertEqual(p.returncode, 0, p.stderr)
-                    self.assertEqual(len(os.listdir(away)), 1)
-                    os.unlink(os.path.join(away, os.listdir(away)[0]))
+                for link, to in ((".logs", None), (other + "/logs", None), (other + "/beside", other + "/in"),
+                                 (self.home + "/own", away), (away, away)):
+                    with self.subTest(uid=uid, option=name, link=link):
+                        p = self.run_as(uid, self.inside(["true"], name, value.format(link)),
+                                        capture_output=True)
+                        self.assertEqual(p.returncode, 0 if to else 125, p.stderr)
+                        self.assertEqual(len(os.listdir(away)), to == away)
+                        if to:
+                            self.assertEqual(len(os.listdir(to)), 1)
+                            os.unlink(os.path.join(to, os.listdir(to)[0]))
+            self.check_serve(uid, other + "/logs/s.jsonl", other + "/beside/s.jsonl")
+
+    def check_serve(self, uid, barred, free):
+        """It has no workspace, and the same question."""
+        argv = [self.inside([])[0], "serve", "--no-config", "--dir", self.work + "/sock", "--audit"]
+        p = self.run_as(uid, ["timeout", "5", *argv, barred], capture_output=True)
+        self.assertEqual((p.returncode, os.path.exists(barred)), (125, False), p.stderr)
+        self.run_as(uid, ["timeout", "1", *argv, free], capture_output=True)
+        self.assertTrue(os.path.exists(free))
+        os.unlink(free)
 
     def test_a_second_mount_of_the_home_directory(self):
         """F-015: only root can make one"""

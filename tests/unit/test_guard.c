@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -61,20 +62,55 @@ static void test_open_distrusts_what_a_command_may_have_left(void **state)
 	assert_int_equal(unlink("work/d/f") | unlink("work/f") | unlink("real/f"), 0);
 }
 
+static bool trusts_nothing(int dir)
+{
+	(void)dir;
+	return false;
+}
+
+static bool trusts_all(int dir)
+{
+	(void)dir;
+	return true;
+}
+
+/* Of other directories, too: only to what lies beside the link or below. */
+static void test_open_asks_the_judge(void **state)
+{
+	(void)state;
+	guard_judge_by(trusts_all);
+	assert_int_equal(create("far/out/f"), 0); /* the control */
+	assert_int_equal(unlink("real/f"), 0);
+	guard_judge_by(trusts_nothing);
+	assert_int_equal(create("far/out/f"), ELOOP);
+	assert_int_equal(create("far/two/f"), ELOOP);
+	assert_int_equal(access("real/f", F_OK), -1);
+	assert_int_equal(create("far/in/f"), 0);
+	assert_int_equal(create("link/g"), 0);
+	assert_int_equal(create("far/../abs/h"), 0);
+	assert_int_equal(create("far/file/f"), ENOTDIR);
+	assert_int_equal(create("far/none/f"), ENOENT);
+	assert_int_equal(unlink("far/d/f") | unlink("real/g") | unlink("real/h"), 0);
+	guard_judge_by(NULL);
+}
+
 static int enter_top(void **state)
 {
 	(void)state;
 	if (!mkdtemp(top) || chdir(top) < 0)
 		return -1;
-	return system("mkdir -p real work/d && ln -s real link && ln -s $PWD/real abs && "
-		      "ln -s ../../real work/d/out && ln -s .. work/up && ln -s work towork && "
-		      "ln -s loop loop && ln -s real/f last");
+	return system(
+		"mkdir -p real work/d && ln -s real link && ln -s $PWD/real abs && "
+		"ln -s ../../real work/d/out && ln -s .. work/up && ln -s work towork && "
+		"ln -s loop loop && ln -s real/f last && mkdir -p far/d && echo > far/plain && "
+		"ln -s ../real far/out && ln -s in/../../real far/two && ln -s d far/in && "
+		"ln -s plain far/file && ln -s missing far/none");
 }
 
 static int leave_top(void **state)
 {
 	(void)state;
-	if (system("rm -r real work link abs towork loop last") != 0)
+	if (system("rm -r real work link abs towork loop last far") != 0)
 		return -1;
 	return chdir("/") < 0 ? -1 : rmdir(top);
 }
@@ -83,6 +119,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_open_follows_the_users_own_links),
+		cmocka_unit_test(test_open_asks_the_judge),
 		cmocka_unit_test(test_open_distrusts_what_a_command_may_have_left),
 	};
 
