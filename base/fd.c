@@ -160,29 +160,59 @@ ssize_t fd_read_full(int fd, void *p, size_t n)
 	return (ssize_t)have;
 }
 
+/*
+ * What an open(2) does to a pipe, whose writer it lets go, or to a device, is done by then: so the file is
+ * looked at first, by a descriptor that opens nothing. Return: 0, or what errno is to be, with @err.
+ */
+static int check_regular(int at, const char *path, struct error *err)
+{
+	struct stat st;
+	int code = at < 0 || fstat(at, &st) < 0 ? errno : 0;
+
+	if (code) {
+		(void)error_set(err, code, "cannot open '%s'", path);
+	} else if (S_ISDIR(st.st_mode) || S_ISLNK(st.st_mode)) {
+		code = S_ISDIR(st.st_mode) ? EISDIR : ELOOP;
+		(void)error_set(err, code, "cannot read '%s'", path);
+	} else if (!S_ISREG(st.st_mode)) {
+		code = EINVAL;
+		(void)error_set(err, 0, "'%s' is %s, not a regular file", path,
+				S_ISFIFO(st.st_mode)   ? "a pipe"
+				: S_ISSOCK(st.st_mode) ? "a socket"
+						       : "a device");
+	}
+	return code;
+}
+
+/* ENOENT is that of the name, and of nothing else: a file that is missing is no error to many. */
+static int open_again(int at)
+{
+	char link[sizeof("/proc/self/fd/") + 11];
+	int fd;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", at);
+	fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 && errno == ENOENT)
+		errno = EIO;
+	return fd;
+}
+
 int fd_open_regular(int dir, const char *path, int flags, struct error *err)
 {
-	CLEANUP_CLOSE int fd =
-		openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
-	struct stat st;
-	int had;
+	CLEANUP_CLOSE int at = openat(dir, path, O_PATH | O_CLOEXEC | flags);
+	CLEANUP_CLOSE int fd = -1;
+	int had, code = check_regular(at, path, err);
 
-	if (fd < 0 || fstat(fd, &st) < 0) {
+	if (code) {
+		errno = code;
+		return -1;
+	}
+	fd = open_again(at);
+	if (fd < 0) {
 		int saved = errno;
 
 		(void)error_set(err, saved, "cannot open '%s'", path);
 		errno = saved;
-		return -1;
-	}
-	if (S_ISDIR(st.st_mode)) {
-		(void)error_set(err, EISDIR, "cannot read '%s'", path);
-		errno = EISDIR;
-		return -1;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		(void)error_set(err, 0, "'%s' is %s, not a regular file", path,
-				S_ISFIFO(st.st_mode) ? "a pipe" : "a device");
-		errno = EINVAL;
 		return -1;
 	}
 	had = fcntl(fd, F_GETFL);

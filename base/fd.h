@@ -109,8 +109,8 @@ int fd_open_plain(int dir, const char *path, int flags);
  * @dir: AT_FDCWD, or the directory in which @path is looked for
  * @flags: O_NOFOLLOW or 0
  *
- * Never waits for a writer, as a named pipe would make it, and takes no terminal. Anything but a
- * regular file is an error. Return: the descriptor, which the caller owns; -1 with @err and errno
+ * Anything but a regular file is an error, and is not even opened: that would let the writer of a named pipe
+ * go, or start what a device does. Return: the descriptor, which the caller owns; -1 with @err and errno
  * (EINVAL or EISDIR for what is no regular file).
  */
 int fd_open_regular(int dir, const char *path, int flags, struct error *err);

@@ -188,6 +188,51 @@ class PolicyFiles(WorldCase):
         path = os.path.join(self.dir, ".sbx-net", "settings.json")
         self.tricks(path, ["--trust-project"], env={"HOME": home}, absent=True)
 
+    def test_what_a_project_names_is_not_opened_unless_it_is_a_file(self):
+        """A writer that waits at a pipe elsewhere would be let go; of a device, worse"""
+        home = self.make(self.dir + "-home")
+        pipe = home + "/pipe"
+        os.mkfifo(pipe, 0o666)
+        os.chown(pipe, self.w.uid, self.w.uid)
+        own = self.make(os.path.join(self.dir, ".sbx-net"))
+        settings = own + "/settings.json"
+        for text in (None, {"network": {"denyListFiles": [pipe]}}, {"network": {"allowListFiles": [pipe]}}):
+            with self.subTest(text):
+                if text is None:
+                    self.link(pipe, settings)
+                else:
+                    self.write(settings, text)
+                writer = self.w.popen(["sh", "-c", 'echo precious > "$1"', "sh", pipe])
+                try:
+                    done = self.w.run(self.argv([], "echo RAN"), env=dict(self.w.env(), HOME=home))
+                    allows = "allowListFiles" in str(text)  # which nobody trusts: of no effect
+                    self.assertEqual(done.returncode, 0 if allows else 125, done.stderr)
+                    self.assertIn("not trusted" if allows else "a pipe", done.stderr)
+                    self.assertIsNone(writer.poll())  # it waits as it did
+                finally:
+                    got = self.w.run(["cat", pipe]).stdout  # the control: this lets it go
+                    writer.wait(10)
+                self.assertEqual(got, "precious\n")
+                os.unlink(settings)
+
+    def test_nothing_of_what_a_projects_link_leads_to_is_told(self):
+        """Its log may be public; the line is told. A link to settings is one."""
+        home = self.make(self.dir + "-home")
+        own = self.make(os.path.join(self.dir, ".sbx-net"))
+        self.link(home + "/x", own + "/settings.json")
+        for text in ("SECRET=1\n", "{}\nSECRET\n", '{"a": SECRET}', '{"SECRET": 1, "SECRET": 2}',
+                     "[\"SECRET", '"SECRET"'):
+            self.write(home + "/x", text)
+            done = self.w.run(self.argv([], "echo RAN"), env=dict(self.w.env(), HOME=home))
+            self.assertEqual((done.returncode, done.stdout), (125, ""), text)
+            self.assertIn("settings.json:", done.stderr)
+            self.assertNotIn("SECRET", done.stderr)
+        self.write(home + "/x", {"network": {"deniedDomains": ["good.example"]}})
+        done = self.w.run(self.argv(["-a", "good.example"], "curl -sS -f http://good.example/"),
+                          env=dict(self.w.env(), HOME=home))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("refused good.example", done.stderr)
+
     def test_files_off(self):
         d = self.make(os.path.join(self.dir, "conf"))
         path = self.write(os.path.join(d, "p.json"), NARROW)
