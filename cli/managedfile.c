@@ -1,8 +1,6 @@
 #include "cli/managedfile.h"
 
 #include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,32 +8,11 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/path.h"
-
-#define OVERFLOW_UID 65534 /* include/linux/highuid.h; the sysctl cannot be read under lock-down */
-
-/* Whether a line of the map gives user 0 of this namespace a place outside. */
-static bool root_is_mapped(void)
-{
-	FILE *f = fopen("/proc/self/uid_map", "re");
-	bool mapped = !f;
-	unsigned long inside, outside, n;
-
-	while (f && fscanf(f, "%lu %lu %lu", &inside, &outside, &n) == 3)
-		mapped = mapped || inside == 0;
-	if (f)
-		(void)fclose(f);
-	return mapped;
-}
-
-/* An owner without a place in this namespace, as root outside of a container is, looks like this. */
-static bool is_unmapped(uid_t uid)
-{
-	return uid == OVERFLOW_UID && !root_is_mapped();
-}
+#include "cli/ownpath.h"
 
 static int check(const struct stat *st, const char *path, struct error *err)
 {
-	if (st->st_uid != 0 && !is_unmapped(st->st_uid))
+	if (!ownpath_is_roots(st->st_uid))
 		return error_set(err, 0, "%s: it must be root's, and is user %u's; chown root it",
 				 path, (unsigned)st->st_uid);
 	if (st->st_mode & (S_IWGRP | S_IWOTH))

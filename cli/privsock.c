@@ -12,7 +12,9 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "base/xalloc.h"
+#include "cli/ownpath.h"
 #include "cli/statedir.h"
 
 #define BACKLOG 4096 /* a build opens hundreds of connections at once */
@@ -61,9 +63,12 @@ static int make_path(const char *path)
 /* Opened and then looked at, so that it is this very directory that was found to be ours. */
 static int open_dir(const char *path, struct error *err)
 {
+	CLEANUP_FREE char *above = path_dir(path);
 	CLEANUP_CLOSE int dir = -1;
 	struct stat st;
 
+	if (ownpath_check(above, err) < 0)
+		return -1;
 	if (!*path || make_path(path) < 0)
 		return error_set(err, *path ? errno : ENOENT, "cannot make '%s'", path);
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

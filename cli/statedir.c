@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/xalloc.h"
+#include "cli/ownpath.h"
 
 const char *statedir_home(void)
 {
@@ -59,16 +60,24 @@ static int make_path(char *path)
 int statedir_open(bool make, struct error *err)
 {
 	CLEANUP_FREE char *path = statedir_path(err);
-	int dir;
+	CLEANUP_CLOSE int dir = -1;
+	struct stat st;
 
-	if (!path)
+	if (!path || (make && ownpath_check(path, err) < 0))
 		return -1;
 	if (make && make_path(path) < 0)
 		return error_set(err, errno, "cannot make '%s'", path);
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0)
+	if (dir < 0 || fstat(dir, &st) < 0)
 		return error_set(err, errno, "cannot open '%s'", path);
-	return dir;
+	if (ownpath_check(path, err) < 0)
+		return -1;
+	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+		return error_set(err, EPERM,
+				 "what is allowed stands in '%s', which must belong to you, and "
+				 "nobody else may write it (it is user %u's, mode %03o)",
+				 path, (unsigned)st.st_uid, (unsigned)(st.st_mode & 0777));
+	return take_fd(&dir);
 }
 
 int statedir_lock(int dir, struct error *err)

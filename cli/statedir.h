@@ -20,7 +20,7 @@ const char *statedir_home(void);
  * statedir_open() - open the directory
  * @make: make it (0700) if it is missing
  *
- * Return: the descriptor, which the caller owns; -1 with @err.
+ * It must be this user's, whatever the variables say: what it holds is obeyed. Return: the descriptor, which the caller owns; -1 with @err.
  */
 int statedir_open(bool make, struct error *err);
 

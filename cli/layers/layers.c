@@ -12,6 +12,7 @@
 #include "base/xalloc.h"
 #include "cli/layers/stack.h"
 #include "cli/managedfile.h"
+#include "cli/ownpath.h"
 #include "cli/reread.h"
 #include "cli/rules.h"
 #include "cli/statedir.h"
@@ -97,6 +98,15 @@ static int borrow(struct layers *l, enum layer_rank rank, const char *path,
 	return add_layer(l, layer, err);
 }
 
+/* A project can have the name lead to any file of the user's; the line tells enough. */
+static void hide_content(struct error *err)
+{
+	char *near = strstr(err->msg, " near '");
+
+	if (near)
+		*near = '\0';
+}
+
 /* Reads one file into the next layer; a missing one is fine unless it was named. */
 static int read_layer(struct layers *l, enum layer_rank rank, const char *path, const char *dir,
 		      bool named, const struct run_options *o, struct reread *reread,
@@ -121,7 +131,11 @@ static int read_layer(struct layers *l, enum layer_rank rank, const char *path, 
 		return error_set(err, errno, "cannot read the settings file '%s'", path);
 	if (rank == LAYER_MANAGED && managedfile_check(fd, path, err) < 0)
 		return -1;
+	if (rank == LAYER_USER && ownpath_check(path, err) < 0)
+		return error_wrap(err, "settings file (--no-config does without)");
 	layer = layer_new(rank, path, dir, text, len, err);
+	if (!layer && rank == LAYER_PROJECT)
+		hide_content(err);
 	if (!layer || add_layer(l, layer, err) < 0)
 		return -1;
 	if (rank == LAYER_PROJECT && check_trust(layer, o, path, text, reread, err) < 0)

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -183,11 +184,12 @@ static int add_again(void *arg, const char *path)
 	return 0;
 }
 
-static void find_again(struct homes *h, const struct mountinfo *seen)
+/* From the @first on. */
+static void find_again(struct homes *h, size_t first, const struct mountinfo *seen)
 {
 	size_t n = h->n;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = first; i < n; i++) {
 		CLEANUP_FREE char *real = realpath(h->v[i], NULL);
 
 		if (real)
@@ -195,34 +197,53 @@ static void find_again(struct homes *h, const struct mountinfo *seen)
 	}
 }
 
-/* Root in the place of a user: that one's home directory, too. */
+static void add_user(struct homes *h, const struct passwd *pw)
+{
+	add(h, pw ? pw->pw_dir : NULL);
+}
+
+static bool parse_uid(const char *text, uid_t *uid)
+{
+	uint64_t v = 0;
+
+	for (const char *p = text; *p; p++) {
+		if (*p < '0' || *p > '9')
+			return false;
+		v = v * 10 + (uint64_t)(*p - '0');
+		if (v >= UINT32_MAX) /* (uid_t)-1 is nobody's */
+			return false;
+	}
+	*uid = (uid_t)v;
+	return *text;
+}
+
+/* sudo(8), doas(1) and pkexec(1) say who has called them. */
 static void add_callers(struct homes *h)
 {
-	static const char *const variables[] = { "SUDO_UID", "DOAS_UID", "PKEXEC_UID" };
+	static const char *const uids[] = { "SUDO_UID", "DOAS_UID", "PKEXEC_UID" };
+	const char *name = getenv("DOAS_USER");
 
-	for (size_t i = 0; geteuid() == 0 && i < ARRAY_SIZE(variables); i++) {
-		const char *text = getenv(variables[i]);
-		const struct passwd *pw;
-		uid_t uid = 0;
+	add(h, getenv("SUDO_HOME"));
+	for (size_t i = 0; i < ARRAY_SIZE(uids); i++) {
+		const char *value = getenv(uids[i]);
+		uid_t uid;
 
-		if (!text || !*text || strlen(text) > 9 || text[strspn(text, "0123456789")])
-			continue;
-		for (const char *c = text; *c; c++)
-			uid = uid * 10 + (uid_t)(*c - '0');
-		pw = getpwuid(uid);
-		add(h, pw ? pw->pw_dir : NULL);
+		if (value && parse_uid(value, &uid))
+			add_user(h, getpwuid(uid));
 	}
+	if (name)
+		add_user(h, getpwnam(name));
 }
 
 void homes_find_among(struct homes *h, const struct mountinfo *seen)
 {
-	const struct passwd *pw = getpwuid(geteuid());
-
 	*h = (struct homes){ .n = 0 };
 	add(h, getenv("HOME"));
-	add(h, pw ? pw->pw_dir : NULL);
+	add_user(h, getpwuid(geteuid()));
+	find_again(h, 0, seen);
+	h->nown = h->n;
 	add_callers(h);
-	find_again(h, seen);
+	find_again(h, h->nown, seen);
 }
 
 void homes_find(struct homes *h)

@@ -1,7 +1,9 @@
 /*
  * homes.h - the home directories of the user: what HOME says and what the user database says
  *
- * Of the user who has become root, too (sudo, pkexec).
+ * And that of whoever has become this user by sudo, doas or pkexec: he has credentials, too, which root
+ * can read, and a shell that he goes back to.
+ *
  * HOME may be unset or point elsewhere (sudo, a service, a test); the credentials are where they
  * are all the same, so both are looked at. And each place counts at which a file system that holds
  * one of them is mounted once more.
@@ -16,10 +18,15 @@
 
 #define HOMES_MAX 16
 
-/** struct homes - @n absolute paths in @v, each existing at the time or not; open, a value */
+/**
+ * struct homes - absolute paths, each existing at the time or not; open, a value
+ * @v, @n: this user's, HOME's first, and the caller's behind them
+ * @nown: how many are this user's
+ */
 struct homes {
 	char *v[HOMES_MAX];
 	size_t n;
+	size_t nown;
 };
 
 /** homes_find() - look them up, HOME's first; free with homes_clear(). */

@@ -526,7 +526,7 @@ static int protect_root(struct protect *p, const char *root, const struct homes 
 			return -1;
 	if (protect_names(p, top, path, "", err))
 		return -1;
-	gitobeys_find(path, homes->v, homes->n, &g);
+	gitobeys_find(path, homes->v, homes->nown, &g); /* git here is this user's */
 	rc = protect_obeyed(p, &g, path, err);
 	gitobeys_clear(&g);
 	return rc;
