@@ -1286,7 +1286,7 @@ class Confinement(ServeCase):
                     "for i in range(20):\n"
                     " s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
                     " said = b'CONNECT evil.example:443 HTTP/1.1\\r\\n' \\\n"
-                    "  b'Host: evil.example:443\r\n\r\n'\n"
+                    "  b'Host: evil.example:443\\r\\n\\r\\n'\n"
                     " try:\n"
                     "  socket.send_fds(s, [said], [null.fileno()] * 50)\n"
                     " except PermissionError:\n"
