@@ -5,12 +5,13 @@
 #include "proxy/http_head.h"
 
 /*
- * SIZE -> (EXT ->) SIZE_LF -> DATA -> DATA_CR -> DATA_LF -> SIZE ...
+ * SIZE -> (BLANK ->) (EXT ->) SIZE_LF -> DATA -> DATA_CR -> DATA_LF -> SIZE ...
  * A size of zero: SIZE_LF -> TRAILER; each trailer line NAME -> VALUE -> VALUE_LF -> TRAILER;
  * an empty one: TRAILER -> END_LF -> DONE. BAD is for good.
  */
 enum chunked_state {
 	STATE_SIZE, /* zero, so that a zeroed decoder is a new one */
+	STATE_BLANK,
 	STATE_EXT,
 	STATE_SIZE_LF,
 	STATE_DATA,
@@ -56,6 +57,17 @@ static enum chunked_state size_byte(struct chunked *c, uint8_t byte)
 		return STATE_BAD;
 	if (byte == '\r')
 		return STATE_SIZE_LF;
+	if (c->lenient && (byte == ' ' || byte == '\t'))
+		return STATE_BLANK;
+	return byte == ';' ? STATE_EXT : STATE_BAD;
+}
+
+static enum chunked_state blank_byte(uint8_t byte)
+{
+	if (byte == ' ' || byte == '\t')
+		return STATE_BLANK;
+	if (byte == '\r')
+		return STATE_SIZE_LF;
 	return byte == ';' ? STATE_EXT : STATE_BAD;
 }
 
@@ -72,6 +84,8 @@ static enum chunked_state step(struct chunked *c, uint8_t byte)
 	switch ((enum chunked_state)c->state) {
 	case STATE_SIZE:
 		return size_byte(c, byte);
+	case STATE_BLANK:
+		return blank_byte(byte);
 	case STATE_EXT:
 		if (byte == '\r')
 			return STATE_SIZE_LF;

@@ -1,7 +1,8 @@
 /*
  * chunked.h - the chunked transfer coding (RFC 9112 7.1), decoded strictly and encoded
  *
- * A size is 1 to CHUNKED_SIZE_DIGITS_MAX hex digits, then at once CRLF or ';'. Extensions are
+ * A size is 1 to CHUNKED_SIZE_DIGITS_MAX hex digits, then at once CRLF or ';'; in a response blanks may stand
+ * before either, with which old servers pad (RFC 9112 7.1.1, RFC 9110 5.6.3). Extensions are
  * dropped, trailers too, both bounded. The decoder is a stream: it keeps its state and consumes.
  */
 #ifndef PROXY_CHUNKED_H
@@ -16,11 +17,12 @@
 #include "proxy/limits.h"
 
 /**
- * struct chunked - a decoder; all zero before the first byte of a body
+ * struct chunked - a decoder; all zero, but for @lenient, before the first byte of a body
  * @state: of chunked.c
  * @digits: hex digits of the size so far
  * @line: bytes of the current size line
  * @trailers: bytes of trailers so far
+ * @lenient: blanks behind a size are no error
  * @left: bytes of the current chunk that are still to come
  */
 struct chunked {
@@ -28,6 +30,7 @@ struct chunked {
 	uint8_t digits;
 	uint16_t line;
 	uint16_t trailers;
+	bool lenient;
 	uint64_t left;
 };
 

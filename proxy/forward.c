@@ -510,6 +510,7 @@ static void response(struct conn *c, const struct http_response *resp)
 	f->server_keeps = resp->keep_alive && resp->framing != HTTP_BODY_UNTIL_CLOSE;
 	f->down = resp->framing;
 	f->down_left = resp->length;
+	f->down_chunks = (struct chunked){ .lenient = true };
 	f->phase = resp->framing == HTTP_BODY_NONE ||
 				   (resp->framing == HTTP_BODY_LENGTH && resp->length == 0)
 			   ? PHASE_DONE

@@ -17,9 +17,11 @@
 
 #define RESULT_MAX 512
 
+static bool lenient;
+
 static void deliver(const char *s, size_t n, size_t step, char out[RESULT_MAX])
 {
-	struct chunked c = { 0 };
+	struct chunked c = { .lenient = lenient };
 	struct http_slice data;
 	size_t len = 0, have = 0;
 
@@ -83,6 +85,26 @@ static void assert_rows(const struct row *rows, size_t n)
 }
 
 #define assert_table(t) assert_rows(t, sizeof(t) / sizeof((t)[0]))
+
+static void test_next_takes_blanks_of_a_server(void **state)
+{
+	static const struct row rows[] = {
+		ROW("padded", "3   \r\nabc\r\n0 \t\r\n\r\nGET", "abc|done 3"),
+		ROW("extension", "3 ;a=b\r\nabc\r\n0\t; x \r\n\r\n", "abc|done 0"),
+		ROW("before", " 3\r\nabc\r\n0\r\n\r\n", "bad"),
+		ROW("between", "1 0\r\nabc\r\n0\r\n\r\n", "bad"),
+		ROW("other", "3\v\r\nabc\r\n0\r\n\r\n", "bad"),
+		ROW("bare", "3 \nabc\r\n0\r\n\r\n", "bad"),
+		ROW("none", " \r\n\r\n", "bad"),
+	};
+
+	(void)state;
+	lenient = true;
+	assert_table(rows);
+	lenient = false; /* and none of a client */
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_result(rows[i].id, rows[i].s, rows[i].n, "bad");
+}
 
 static void test_next_decodes(void **state)
 {
@@ -216,6 +238,7 @@ static void test_format_size_is_read_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_next_takes_blanks_of_a_server),
 		cmocka_unit_test(test_next_decodes),
 		cmocka_unit_test(test_next_rejects_bad_sizes),
 		cmocka_unit_test(test_next_rejects_bad_trailers),
