@@ -10,7 +10,8 @@
  *	   +----------------------------------------------------------+
  *
  * Pid 1 answers in order. Few questions are under way at a time (launcher.h says why); the others
- * wait, and beyond PENDING_MAX clients wait in the kernel.
+ * wait, and beyond a port's part of PENDING_MAX clients wait in the kernel: a server inside that takes nobody
+ * keeps no other port from being served.
  */
 #include "cli/publish.h"
 
@@ -44,6 +45,7 @@ enum state { WAITING, ASKED, CONNECTING };
 struct pending {
 	TAILQ_ENTRY(pending) entry;
 	struct publish *p;
+	struct door *door;
 	enum state state;
 	int client, server;
 	int family;
@@ -59,6 +61,7 @@ struct door {
 	struct publish *p;
 	int fd;
 	uint16_t port;
+	size_t npending;
 	struct event ev, again;
 };
 
@@ -69,7 +72,7 @@ struct publish {
 	struct door *doors;
 	size_t ndoors;
 	struct pending_list pending;
-	size_t npending, nasked;
+	size_t nasked;
 	struct event answer;
 };
 
@@ -95,7 +98,7 @@ static void give_up(struct pending *q)
 	cleanup_close(&q->client);
 	cleanup_close(&q->server);
 	TAILQ_REMOVE(&p->pending, q, entry);
-	p->npending--;
+	q->door->npending--;
 	free(q);
 }
 
@@ -237,26 +240,29 @@ static void door_cb(evutil_socket_t sock, short what, void *arg)
 	const struct timeval timeout = { .tv_sec = TIMEOUT_S };
 	struct door *d = arg;
 	struct publish *p = d->p;
+	size_t most = PENDING_MAX / p->ndoors ? PENDING_MAX / p->ndoors : 1;
 
 	(void)what;
 	for (int i = 0; i < BATCH; i++) {
 		struct pending *q;
 		int fd = -1;
 
-		if (p->npending < PENDING_MAX)
+		if (d->npending < most)
 			fd = accept4(sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0) {
-			if (p->npending >= PENDING_MAX || (errno != EAGAIN && errno != EINTR))
+			if (d->npending >= most || (errno != EAGAIN && errno != EINTR))
 				door_pause(d);
 			break;
 		}
 		q = xcalloc(1, sizeof(*q));
-		*q = (struct pending){ .p = p, .client = fd, .server = -1, .family = AF_INET };
+		*q = (struct pending){
+			.p = p, .door = d, .client = fd, .server = -1, .family = AF_INET
+		};
 		q->port = d->port;
 		(void)event_assign(&q->timer, p->base, -1, 0, timer_cb, q);
 		(void)event_add(&q->timer, &timeout);
 		TAILQ_INSERT_TAIL(&p->pending, q, entry);
-		p->npending++;
+		d->npending++;
 	}
 	ask_more(p);
 }

@@ -7,6 +7,7 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from world import HOST4, WorldCase, main  # noqa: E402
@@ -109,6 +110,42 @@ class Publish(WorldCase):
             self.assertEqual(self.ask(18000, b"a"), b"1 A")
             self.assertReset(18001)  # nobody listens there inside
             self.assertEqual(self.ask(18000, b"b"), b"1 B")
+
+    def test_a_server_that_takes_nobody(self):
+        """Its clients wait, and those of another port do not wait with them."""
+        script = """
+import socket
+a = socket.create_server(('127.0.0.1', 8000), backlog=0)
+b = socket.create_server(('127.0.0.1', 8001))
+print('up', flush=True)
+while True:
+    c = b.accept()[0]
+    c.sendall(b'hello')
+    c.close()
+"""
+        proc = self.w.popen(self.w.sbx_argv(["--publish", "18000=8000", "--publish", "18001=8001"],
+                                            ["/usr/bin/python3", "-c", script]), stdout=subprocess.PIPE)
+        kept = []
+
+        def crowd():
+            for _ in range(530):
+                s = socket.socket()
+                s.setblocking(False)
+                s.connect_ex(("127.0.0.1", 18000))
+                kept.append(s)
+        try:
+            self.assertEqual(proc.stdout.readline(), b"up\n")
+            self.w.in_net(self.w.host, crowd)
+            time.sleep(0.5)
+            began = time.monotonic()
+            with self.w.connect("127.0.0.1", 18001, timeout=30) as s:
+                self.assertEqual(s.recv(5), b"hello")
+            self.assertLess(time.monotonic() - began, 5)
+        finally:
+            for s in kept:
+                s.close()
+            proc.kill()
+            proc.communicate()
 
     def test_many_at_once(self):
         def connect():
