@@ -83,6 +83,7 @@ struct relay {
 	bool ticking;
 	struct source listener[RELAY_LISTENERS_MAX];
 	size_t nlisteners, nlinks;
+	uint64_t moved; /* bytes that clients have sent */
 	bool paused;
 	struct link_list links, dead;
 	char chunk[CHUNK];
@@ -200,6 +201,7 @@ static bool move(struct relay *r, struct link *l, unsigned i)
 			w->discard = true;
 	} else if (!w->eof) {
 		n = recv(from, r->chunk, CHUNK, MSG_DONTWAIT);
+		r->moved += i == CLIENT && n > 0 ? (uint64_t)n : 0;
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR;
 		w->eof = n == 0;
@@ -414,6 +416,30 @@ int relay_fd(const struct relay *r)
 size_t relay_connections(const struct relay *r)
 {
 	return r->nlinks;
+}
+
+/* What is not in the proxy's socket, where it stays until that is read. */
+static bool is_undelivered(const struct link *l)
+{
+	const struct way *w = &l->way[CLIENT];
+	int unread = 0;
+
+	if (w->discard || l->state == RESETTING)
+		return false;
+	if (w->keep)
+		return true;
+	return !w->eof && ioctl(l->side[CLIENT].fd, SIOCINQ, &unread) == 0 && unread > 0;
+}
+
+size_t relay_undelivered(const struct relay *r, uint64_t *moved)
+{
+	const struct link *l;
+	size_t n = 0;
+
+	*moved = r->moved;
+	LIST_FOREACH (l, &r->links, entry)
+		n += is_undelivered(l);
+	return n;
 }
 
 static void sweep(struct relay *r)

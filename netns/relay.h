@@ -7,6 +7,7 @@
 #define NETNS_RELAY_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -29,6 +30,10 @@ void relay_turn(struct relay *r);
 
 /** relay_connections() - how many are open. */
 size_t relay_connections(const struct relay *r);
+
+/** relay_undelivered() - links by which a client has sent something that the proxy was not given; @moved changes
+ * whenever more was taken from one. */
+size_t relay_undelivered(const struct relay *r, uint64_t *moved);
 
 /** relay_free() - closes everything; NULL is allowed. */
 void relay_free(struct relay *r);

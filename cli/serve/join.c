@@ -40,6 +40,7 @@
 #include "cli/serve/attach_message.h"
 #include "cli/stats.h"
 #include "cli/commands.h"
+#include "cli/drain.h"
 #include "cli/options.h"
 #include "cli/privsock.h"
 #include "cli/selfpath.h"
@@ -55,7 +56,8 @@
 #define FIRST_FREE_PORT 1024 /* below it a listener needs a capability, usually */
 #define REPLY_TIMEOUT_S 20
 #define LEAVE_MS	(65 * 1000) /* longer than serve takes (attach.c) */
-#define PROBE_TIMEOUT_S 5	    /* to find out whose socket it is */
+#define RELAY_STEP_MS	5
+#define PROBE_TIMEOUT_S 5 /* to find out whose socket it is */
 
 /**
  * struct join - one bridge; everything is released by join_clear()
@@ -470,6 +472,39 @@ static void leave(struct join *j, int signals)
 	}
 }
 
+static bool is_signalled(int signals)
+{
+	struct signalfd_siginfo info;
+
+	while (read(signals, &info, sizeof(info)) == sizeof(info))
+		if (info.ssi_signo != SIGCHLD)
+			return true;
+	return false;
+}
+
+/* The same where we ourselves carry it: as long as some of it moves. */
+static void leave_relay(struct join *j, int signals)
+{
+	struct pollfd p = { .fd = relay_fd(j->relay), .events = POLLIN };
+	uint64_t stalled = clock_ms(), moved, before = 0;
+	char text[DRAIN_TEXT_MAX];
+	unsigned quiet = 0;
+	size_t left;
+
+	while (quiet < 2 && clock_ms() - stalled < DRAIN_STALL_MS && !is_signalled(signals)) {
+		(void)poll(&p, 1, RELAY_STEP_MS);
+		relay_turn(j->relay);
+		left = relay_undelivered(j->relay, &moved);
+		quiet = left || moved != before ? 0 : quiet + 1;
+		if (moved != before)
+			stalled = clock_ms();
+		before = moved;
+	}
+	left = relay_undelivered(j->relay, &moved);
+	if (left && !j->options.quiet)
+		(void)fprintf(stderr, "sbx-net: %s\n", drain_text(left, text));
+}
+
 static int wait_for(struct join *j, int signals, pid_t command)
 {
 	for (;;) {
@@ -489,6 +524,8 @@ static int wait_for(struct join *j, int signals, pid_t command)
 		status = p[0].revents ? hear_signals(signals, command) : -1;
 		if (status >= 0 && j->session >= 0)
 			leave(j, signals);
+		if (status >= 0 && j->relay)
+			leave_relay(j, signals);
 		if (status >= 0)
 			return status;
 	}

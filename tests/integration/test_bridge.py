@@ -233,6 +233,21 @@ class Foreign(ServeCase):
                     self.assertLess(n, SIZE)
                     self.assertEqual(end, "ConnectionResetError")
 
+    def test_what_the_command_has_sent_is_delivered(self):
+        send = ("import os, socket\n"
+                "s = socket.create_connection(('127.0.0.1', 3128))\n"
+                "s.sendall(b'CONNECT good.example:%d HTTP/1.1\\r\\n\\r\\n')\n"
+                "assert s.recv(100).startswith(b'HTTP/1.1 200')\n"
+                "s.sendall(b'x' * 5000000)\n"
+                "os._exit(3)" % STALL)
+        with self.serve(ALLOW):
+            o = self.w.oracle()
+            done = self.bridge(["/usr/bin/python3", "-c", send], at=self.foreign(), timeout=60)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertNotIn("cut", done.stderr)
+            wait_for(lambda: o.records("eof"))
+            self.assertEqual([r["size"] for r in o.records("eof")], [5000000])
+
     def test_takes_no_session_options(self):
         with self.serve(ALLOW):
             for option in (["--only", "good.example"], ["-d", "x.example"],
