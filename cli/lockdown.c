@@ -14,9 +14,7 @@
 #include "launcher/seccomp_supervisor.h"
 
 #define READ (LL_FS_READ_FILE | LL_FS_READ_DIR)
-#define SAVE                                                                       \
-	(READ | LL_FS_WRITE_FILE | LL_FS_TRUNCATE | LL_FS_MAKE_REG | LL_FS_REFER | \
-	 LL_FS_REMOVE_FILE)
+#define SAVE (READ | LL_FS_WRITE_FILE | LL_FS_TRUNCATE | LL_FS_MAKE_REG | LL_FS_REMOVE_FILE)
 #define TIDY \
 	(READ | LL_FS_REMOVE_FILE | LL_FS_REMOVE_DIR) /* what is as it was made, and only that */
 
@@ -79,5 +77,5 @@ int lockdown_enter(const struct lockdown_plan *plan, struct error *err)
 		return error_set(err, errno, "cannot give up privileges");
 	if (landlock_enforce(ruleset, err) < 0)
 		return -1;
-	return seccomp_supervisor_install(err);
+	return seccomp_supervisor_install(&plan->peers, err);
 }

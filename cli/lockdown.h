@@ -2,8 +2,8 @@
  * lockdown.h - the supervisor confines itself, once everything stands
  *
  * It parses bytes from the sandbox and from the network without a network namespace of its own, so
- * a flaw in it must not be worth much: from here on it starts no program, touches no process but
- * its child, and opens only the files that a reload, the resolver and saved answers need.
+ * a flaw in it must not be worth much: from here on it starts no program, signals no process but
+ * its relay and pid 1, and opens only the files that a reload, the resolver and saved answers need.
  */
 #ifndef CLI_LOCKDOWN_H
 #define CLI_LOCKDOWN_H
@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "launcher/seccomp_supervisor.h"
 
 /**
  * struct lockdown_plan - what stays possible beside the network; nothing is owned
@@ -19,6 +20,7 @@
  * @save: a directory in which files are made and replaced, or NULL
  * @tidy, @ntidy: open directories in which the launcher's placeholders are removed at the end,
  *                should the janitor have been killed
+ * @peers: who may be sent signals
  */
 struct lockdown_plan {
 	const char *const *files;
@@ -27,6 +29,7 @@ struct lockdown_plan {
 	const char *save;
 	const int *tidy;
 	size_t ntidy;
+	struct seccomp_peers peers;
 };
 
 /**

@@ -293,6 +293,8 @@ static int lock(struct run *r, struct error *err)
 	plan.tidy = launcher_tidy_dirs(r->launcher, &plan.ntidy);
 	plan.sockets = asking_sockets(r->asking);
 	plan.save = r->learn ? learn_dir(r->learn) : NULL;
+	plan.peers.relay = terminal_relay();
+	plan.peers.pidfd = launcher_pidfd(r->launcher);
 	return lockdown_enter(&plan, err);
 }
 

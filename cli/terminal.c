@@ -117,6 +117,11 @@ int terminal_stop(bool until_front)
 	return in_foreground() ? 0 : sig;
 }
 
+pid_t terminal_relay(void)
+{
+	return active ? pty.relay : 0;
+}
+
 void terminal_drain(void)
 {
 	if (active)

@@ -8,6 +8,7 @@
 #define CLI_TERMINAL_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -58,6 +59,9 @@ bool terminal_stop_typed(void);
  * to set its modes would stop us once more.
  */
 int terminal_stop(bool until_front);
+
+/** terminal_relay() - the process that relays the terminal; 0 if it is not relayed. */
+pid_t terminal_relay(void);
 
 /** terminal_drain() - before terminal_pause(): show what a command that has stopped had written. */
 void terminal_drain(void);

@@ -437,6 +437,7 @@ static void leaf(struct seccomp_asm *a, enum seccomp_verdict v, const void *cont
 	case SECCOMP_V_EPERM:
 	case SECCOMP_V_KILL:
 	case SECCOMP_V_EXEC_MEMORY:
+	case SECCOMP_V_PIDFD:
 	case SECCOMP_NUM_VERDICTS:
 		seccomp_asm_ret(a, SECCOMP_RET_KILL_PROCESS); /* not a verdict of this filter */
 		break;

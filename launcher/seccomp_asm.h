@@ -45,6 +45,7 @@ enum seccomp_verdict {
 	SECCOMP_V_TIMER,       /* unless seccomp_options.no_alarm */
 	SECCOMP_V_FCNTL,       /* no leases; no O_ASYNC with seccomp_options.no_async */
 	SECCOMP_V_EXEC_MEMORY, /* mmap, mprotect: no PROT_EXEC */
+	SECCOMP_V_PIDFD,       /* a process by its descriptor in the first argument */
 	SECCOMP_NUM_VERDICTS
 };
 

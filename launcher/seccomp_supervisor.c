@@ -3,18 +3,21 @@
  *
  * Should: leave an event loop with sockets, DNS, splice and a few files everything it needs.
  * Mustn't: let code that got into the supervisor start a program, make memory executable, touch
- * another process or the mount tree, or make a socket of another family.
+ * another process or the mount tree, or make a socket of another family. Signals are let through to a
+ * process of ours by its number, of whose owner nobody can be mistaken: it is our child.
  *
  * Which files may be opened is Landlock's matter, not this filter's.
  */
 #include "launcher/seccomp_supervisor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "launcher/seccomp_asm.h"
@@ -29,8 +32,8 @@ static const uint16_t allowed[] = {
 	C(brk), C(munmap), C(mremap), C(madvise), C(mlock), C(munlock), C(msync),
 	/* reading, writing and moving bytes */
 	C(read), C(write), C(readv), C(writev), C(pread64), C(pwrite64), C(lseek), C(close),
-	C(close_range), C(dup), C(dup2), C(dup3), C(fcntl), C(pipe), C(pipe2), C(splice), C(tee),
-	C(sendfile), C(ftruncate), C(fallocate), C(fsync), C(fdatasync), C(flock),
+	C(close_range), C(dup), C(dup2), C(dup3), C(pipe), C(pipe2), C(splice), C(tee), C(sendfile),
+	C(ftruncate), C(fallocate), C(fsync), C(fdatasync), C(flock),
 	/* the event loop */
 	C(epoll_create), C(epoll_create1), C(epoll_ctl), C(epoll_wait), C(epoll_pwait),
 	C(epoll_pwait2), C(poll), C(ppoll), C(select), C(pselect6), C(eventfd), C(eventfd2),
@@ -47,10 +50,10 @@ static const uint16_t allowed[] = {
 	/* time */
 	C(clock_gettime), C(clock_getres), C(clock_nanosleep), C(nanosleep), C(gettimeofday),
 	C(time), C(times), C(alarm), C(setitimer), C(getitimer),
-	/* signals, to the command among others, and the end */
+	/* signals of our own, and the end */
 	C(rt_sigaction), C(rt_sigprocmask), C(rt_sigreturn), C(rt_sigpending), C(rt_sigtimedwait),
-	C(rt_sigsuspend), C(sigaltstack), C(restart_syscall), C(kill), C(tkill), C(tgkill),
-	C(pidfd_send_signal), C(wait4), C(waitid), C(pause), C(exit), C(exit_group),
+	C(rt_sigsuspend), C(sigaltstack), C(restart_syscall), C(wait4), C(waitid), C(pause),
+	C(exit), C(exit_group),
 	/* about ourselves */
 	C(getpid), C(getppid), C(gettid), C(getuid), C(geteuid), C(getgid), C(getegid),
 	C(getgroups), C(getresuid), C(getresgid), C(getpgrp), C(getpgid), C(getsid), C(getrusage),
@@ -200,10 +203,54 @@ static void leaf_prctl(struct seccomp_asm *a)
 	seccomp_asm_errno(a, EPERM);
 }
 
+/* No groups, nor all of a user's. */
+static void leaf_process(struct seccomp_asm *a, const struct seccomp_peers *peers)
+{
+	seccomp_asm_arg(a, 0);
+	seccomp_asm_ret_if_eq(a, (uint32_t)peers->self, SECCOMP_RET_ALLOW);
+	if (peers->relay > 0)
+		seccomp_asm_ret_if_eq(a, (uint32_t)peers->relay, SECCOMP_RET_ALLOW);
+	seccomp_asm_errno(a, EPERM);
+}
+
+static void leaf_pidfd(struct seccomp_asm *a, const struct seccomp_peers *peers)
+{
+	seccomp_asm_arg(a, 0);
+	if (peers->pidfd > 0)
+		seccomp_asm_ret_if_eq(a, (uint32_t)peers->pidfd, SECCOMP_RET_ALLOW);
+	seccomp_asm_errno(a, EPERM);
+}
+
+/* Nothing by which a descriptor comes to signal a process: F_SETOWN, F_SETSIG, O_ASYNC. */
+static void leaf_fcntl(struct seccomp_asm *a)
+{
+	static const uint32_t commands[] = {
+		F_DUPFD,      F_DUPFD_CLOEXEC, F_GETFD,	     F_SETFD,	  F_GETFL,
+		F_GETLK,      F_SETLK,	       F_SETLKW,     F_OFD_GETLK, F_OFD_SETLK,
+		F_OFD_SETLKW, F_SETPIPE_SZ,    F_GETPIPE_SZ,
+	};
+	uint16_t other;
+
+	seccomp_asm_arg(a, 1);
+	other = seccomp_asm_unless_eq(a, F_SETFL);
+	seccomp_asm_arg(a, 2);
+	seccomp_asm_ret_if_any(a, O_ASYNC, ERRNO(EPERM));
+	seccomp_asm_ret(a, SECCOMP_RET_ALLOW);
+	seccomp_asm_here(a, other);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		seccomp_asm_ret_if_eq(a, commands[i], SECCOMP_RET_ALLOW);
+	seccomp_asm_errno(a, EPERM);
+}
+
 static void leaf(struct seccomp_asm *a, enum seccomp_verdict v, const void *context)
 {
-	(void)context;
-	if (v == SECCOMP_V_SOCKET)
+	if (v == SECCOMP_V_PROCESS)
+		leaf_process(a, context);
+	else if (v == SECCOMP_V_PIDFD)
+		leaf_pidfd(a, context);
+	else if (v == SECCOMP_V_FCNTL)
+		leaf_fcntl(a);
+	else if (v == SECCOMP_V_SOCKET)
 		leaf_socket(a);
 	else if (v == SECCOMP_V_SOCKETPAIR)
 		leaf_socketpair(a);
@@ -217,7 +264,8 @@ static void leaf(struct seccomp_asm *a, enum seccomp_verdict v, const void *cont
 		seccomp_asm_ret(a, SECCOMP_RET_KILL_PROCESS); /* not a verdict of this filter */
 }
 
-int seccomp_supervisor_build(enum seccomp_arch arch, struct seccomp_program *out, struct error *err)
+int seccomp_supervisor_build(enum seccomp_arch arch, const struct seccomp_peers *peers,
+			     struct seccomp_program *out, struct error *err)
 {
 	uint8_t verdicts[SECCOMP_NUM_CALLS];
 
@@ -233,16 +281,23 @@ int seccomp_supervisor_build(enum seccomp_arch arch, struct seccomp_program *out
 	verdicts[C(mprotect)] = SECCOMP_V_EXEC_MEMORY;
 	verdicts[C(ioctl)] = SECCOMP_V_IOCTL;
 	verdicts[C(prctl)] = SECCOMP_V_PRCTL;
-	return seccomp_assemble(arch, verdicts, leaf, NULL, out, err);
+	verdicts[C(fcntl)] = SECCOMP_V_FCNTL;
+	verdicts[C(kill)] = SECCOMP_V_PROCESS;
+	verdicts[C(tkill)] = SECCOMP_V_PROCESS;
+	verdicts[C(tgkill)] = SECCOMP_V_PROCESS;
+	verdicts[C(pidfd_send_signal)] = SECCOMP_V_PIDFD;
+	return seccomp_assemble(arch, verdicts, leaf, peers, out, err);
 }
 
-int seccomp_supervisor_install(struct error *err)
+int seccomp_supervisor_install(const struct seccomp_peers *peers, struct error *err)
 {
+	struct seccomp_peers all = *peers;
 	struct seccomp_program program;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return error_set(err, errno, "cannot set no_new_privs");
-	if (seccomp_supervisor_build(SECCOMP_NATIVE, &program, err) < 0)
+	all.self = getpid();
+	if (seccomp_supervisor_build(SECCOMP_NATIVE, &all, &program, err) < 0)
 		return -1;
 	return seccomp_install(&program, err);
 }

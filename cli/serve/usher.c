@@ -117,7 +117,8 @@ static void usher(int sock)
 		if (nfds == ARRAY_SIZE(fds) && fork() == 0) {
 			(void)close(sock);
 			server = fcntl(fds[1], F_DUPFD_CLOEXEC, LAST_NUMBER);
-			if (server >= 0 && seccomp_supervisor_install(&err) == 0) {
+			if (server >= 0 &&
+			    seccomp_supervisor_install(&(struct seccomp_peers){ 0 }, &err) == 0) {
 				(void)close(fds[1]);
 				receive(fds[0], server);
 			}

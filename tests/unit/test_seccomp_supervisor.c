@@ -42,11 +42,16 @@
 static const uint32_t audit_arch[] = { AUDIT_ARCH_X86_64, AUDIT_ARCH_AARCH64 };
 static struct seccomp_program program[2];
 
+/* What a set-up may signal. */
+enum { SELF = 1000, RELAY = 1001, PIDFD = 7 };
+
 static int set_up(void **state)
 {
+	static const struct seccomp_peers peers = { .self = SELF, .relay = RELAY, .pidfd = PIDFD };
+
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		if (seccomp_supervisor_build((enum seccomp_arch)i, &program[i], NULL) < 0)
+		if (seccomp_supervisor_build((enum seccomp_arch)i, &peers, &program[i], NULL) < 0)
 			return -1;
 	return 0;
 }
@@ -116,7 +121,29 @@ static const struct row rows[] = {
 	ROW(epoll_pwait, 0, 0, 0, ALLOW),
 	ROW(renameat, 0, 0, 0, ALLOW),
 	ROW(fsync, 0, 0, 0, ALLOW),
-	ROW(pidfd_send_signal, 0, 0, 0, ALLOW),
+	ROW(pidfd_send_signal, PIDFD, SIGKILL, 0, ALLOW),
+	ROW(pidfd_send_signal, PIDFD + 1, SIGKILL, 0, ERR(EPERM)),
+	ROW(pidfd_send_signal, 0, SIGKILL, 0, ERR(EPERM)),
+	ROW(kill, SELF, SIGSTOP, 0, ALLOW),
+	ROW(kill, RELAY, SIGUSR1, 0, ALLOW),
+	ROW(kill, 1, SIGKILL, 0, ERR(EPERM)),
+	ROW(kill, 0, SIGKILL, 0, ERR(EPERM)),
+	ROW(kill, 0xffffffff, SIGKILL, 0, ERR(EPERM)),
+	ROW(kill, (uint32_t)-RELAY, SIGKILL, 0, ERR(EPERM)),
+	ROW(kill, 0x100000000ULL | 1, SIGKILL, 0, ERR(EPERM)),
+	ROW(tkill, SELF, SIGSTOP, 0, ALLOW),
+	ROW(tkill, 1, SIGKILL, 0, ERR(EPERM)),
+	ROW(tgkill, SELF, SELF, SIGABRT, ALLOW),
+	ROW(tgkill, 1, 1, SIGKILL, ERR(EPERM)),
+	ROW(rt_sigqueueinfo, SELF, SIGKILL, 0, ERR(EPERM)),
+	ROW(fcntl, 3, F_SETOWN, 1, ERR(EPERM)),
+	ROW(fcntl, 3, 15, 0, ERR(EPERM)),	/* F_SETOWN_EX */
+	ROW(fcntl, 3, 10, SIGKILL, ERR(EPERM)), /* F_SETSIG */
+	ROW(fcntl, 3, 1024, 0, ERR(EPERM)),	/* F_SETLEASE */
+	ROW(fcntl, 3, F_SETFL, O_ASYNC, ERR(EPERM)),
+	ROW(fcntl, 3, F_SETFL, O_NONBLOCK, ALLOW),
+	ROW(fcntl, 3, F_DUPFD_CLOEXEC, 0, ALLOW),
+	ROW(fcntl, 3, F_OFD_SETLK, 0, ALLOW),
 };
 
 static void test_filter_answers(void **state)
@@ -151,6 +178,10 @@ static void test_filter_knows_no_call_by_accident(void **state)
 	assert_in_range(allowed, 150, 300);
 }
 
+/* Somebody else's process, and one of ours. */
+static pid_t victim;
+static struct seccomp_peers peers;
+
 static int in_child(int (*test)(void))
 {
 	int status;
@@ -161,7 +192,7 @@ static int in_child(int (*test)(void))
 		struct error err = { .msg = "" };
 
 		(void)setrlimit(RLIMIT_CORE, &none);
-		if (seccomp_supervisor_install(&err) < 0) {
+		if (seccomp_supervisor_install(&peers, &err) < 0) {
 			(void)fprintf(stderr, "%s\n", err.msg);
 			_exit(99);
 		}
@@ -251,6 +282,48 @@ static int save(void)
 	return rename(tmp, name) < 0 || unlink(name) < 0 ? 2 : 0;
 }
 
+/* To itself and to those it is told of; by no way to another. */
+static int send_signals(void)
+{
+	if (raise(SIGCONT) != 0 || kill(peers.relay, 0) != 0)
+		return 1;
+	if (syscall(SYS_pidfd_send_signal, peers.pidfd, 0, NULL, 0) != 0)
+		return 2;
+	if (kill(victim, SIGKILL) == 0 || errno != EPERM || kill(-victim, SIGKILL) == 0 ||
+	    kill(0, SIGKILL) == 0)
+		return 3;
+	return syscall(SYS_tgkill, victim, victim, SIGKILL) == 0 ||
+	       fcntl(peers.pidfd, F_SETOWN, victim) == 0;
+}
+
+static pid_t sleeper(void)
+{
+	pid_t pid = fork();
+
+	while (pid == 0)
+		(void)pause();
+	return pid;
+}
+
+static void test_install_lets_signals_through_to_peers_only(void **state)
+{
+	int status;
+
+	(void)state;
+	victim = sleeper();
+	peers.relay = sleeper();
+	peers.pidfd = (int)syscall(SYS_pidfd_open, peers.relay, 0);
+	assert_true(peers.pidfd > 0);
+	assert_int_equal(in_child(send_signals), 0);
+	assert_int_equal(waitpid(victim, &status, WNOHANG), 0);
+	(void)close(peers.pidfd);
+	(void)kill(victim, SIGKILL);
+	(void)kill(peers.relay, SIGKILL);
+	assert_int_equal(waitpid(victim, &status, 0), victim);
+	assert_int_equal(waitpid(peers.relay, &status, 0), peers.relay);
+	peers = (struct seccomp_peers){ 0 };
+}
+
 static void test_install_kills_what_is_injected(void **state)
 {
 	(void)state;
@@ -276,6 +349,7 @@ int main(void)
 		cmocka_unit_test(test_filter_knows_no_call_by_accident),
 		cmocka_unit_test(test_install_kills_what_is_injected),
 		cmocka_unit_test(test_install_lets_the_supervisor_work),
+		cmocka_unit_test(test_install_lets_signals_through_to_peers_only),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
