@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /**
- * devpts_mount() - mount a new instance of devpts on /dev/pts
+ * devpts_mount() - mount a new instance of devpts, for 256 of them, on /dev/pts
  *
  * Needs CAP_SYS_ADMIN over the mount namespace; the read-only flag of the whole tree must be set
  * before. With the host's instance a command could read and write the user's other terminals:

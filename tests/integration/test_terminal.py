@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Interactive commands on a terminal of their own, relayed to the caller's."""
 import contextlib
+import errno
 import fcntl
 import os
 import pty
@@ -120,6 +121,15 @@ class Test(Case):
         out = t.read_until(b"33 91")
         self.assertIn(b"/dev/pts/0", out)
         self.end(t, 7)
+
+    def test_terminals_that_a_command_makes_are_bounded(self):
+        """They are counted for all of the machine; twin: some of them it has."""
+        program = "import os\nn = 0\ntry:\n    while n < 600:\n        os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY)\n" \
+                  "        n += 1\nexcept OSError as e:\n    print(e.errno, flush=True)\nprint(n)"
+        p = subprocess.run([SBX_NET, "run", "--no-config", "--ask", "never", "--", "/usr/bin/python3", "-c", program],
+                           cwd=self.work, env=environment(self.work), stdin=subprocess.DEVNULL, timeout=LIMIT,
+                           stdout=subprocess.PIPE, text=True, check=False)
+        self.assertEqual(p.stdout.split(), [str(errno.ENOSPC), "256"])
 
     def test_shell_does_job_control(self):
         t = self.shell()
