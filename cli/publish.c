@@ -201,13 +201,13 @@ static void answer_cb(evutil_socket_t sock, short what, void *arg)
 {
 	struct publish *p = arg;
 	struct pending *q;
-	int fd;
+	int fd, rc = launcher_take_socket(p->launcher, &fd);
 
 	(void)sock, (void)what;
-	if (!launcher_take_socket(p->launcher, &fd)) {
+	if (rc < 0)
 		(void)event_del(&p->answer); /* the run has ended */
+	if (rc <= 0)
 		return;
-	}
 	q = first(p, ASKED);
 	if (q)
 		dial_inside(q, fd);

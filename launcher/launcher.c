@@ -414,13 +414,18 @@ int launcher_socket_fd(const struct launcher *l)
 	return l->sock;
 }
 
-bool launcher_take_socket(struct launcher *l, int *fd)
+/* An answer whose descriptor has found no place is one all the same; it has been taken. */
+int launcher_take_socket(struct launcher *l, int *fd)
 {
 	unsigned char byte;
+	ssize_t got;
 	size_t n;
 
 	*fd = -1;
-	return fd_recv(l->sock, &byte, 1, fd, 1, &n) == 1;
+	got = fd_recv(l->sock, &byte, 1, fd, 1, &n);
+	if (got == 1 || (got < 0 && errno == EMSGSIZE))
+		return 1;
+	return got < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) ? 0 : -1;
 }
 
 /* Through the descriptor: a pid that has been reaped may be another process by now. */

@@ -221,11 +221,12 @@ int launcher_socket_fd(const struct launcher *l);
 
 /**
  * launcher_take_socket() - the next answer
- * @fd: the socket, non-blocking, which the caller owns; -1 when pid 1 could not make one
+ * @fd: the socket, non-blocking, which the caller owns; -1 when pid 1 could not make one, or we
+ *      have no room for it
  *
- * Return: false when pid 1 has gone.
+ * Return: 1; 0 if none has come; -1 when pid 1 has gone.
  */
-bool launcher_take_socket(struct launcher *l, int *fd);
+int launcher_take_socket(struct launcher *l, int *fd);
 
 /** launcher_kill() - SIGKILL pid 1 and with it the whole PID namespace. */
 void launcher_kill(struct launcher *l);

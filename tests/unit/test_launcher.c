@@ -107,6 +107,54 @@ static void run_plan(const struct launcher_plan *plan, struct result *r)
 	launcher_free(l);
 }
 
+static int take_socket(struct launcher *l, int *fd)
+{
+	struct pollfd p = { .fd = launcher_socket_fd(l), .events = POLLIN };
+
+	assert_true(launcher_ask_socket(l, AF_INET));
+	assert_int_equal(poll(&p, 1, 10000), 1);
+	return launcher_take_socket(l, fd);
+}
+
+/* The next ones are answered as ever; only pid 1's end is the end. */
+static void test_an_answer_that_finds_no_room_is_one(void **state)
+{
+	char *argv[] = { (char[]){ "sleep" }, (char[]){ "60" }, NULL };
+	struct launcher_plan plan = plan_of(argv);
+	struct netns_listener v[NETNS_LISTENERS_MAX];
+	struct pollfd p = { .events = POLLIN };
+	struct rlimit was, none;
+	struct error err;
+	struct launcher *l;
+	size_t n = 0;
+	int fd;
+
+	(void)state;
+	plan.publish = true;
+	l = launcher_start(&plan, v, &n, &err);
+	assert_non_null(l);
+	assert_int_equal(launcher_release(l, &err), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	fd = fcntl(0, F_DUPFD_CLOEXEC, 0);
+	assert_true(fd > 0);
+	(void)close(fd); /* the lowest that is free */
+	none = (struct rlimit){ (rlim_t)fd, was.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(take_socket(l, &fd), 1);
+	assert_int_equal(fd, -1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_int_equal(take_socket(l, &fd), 1);
+	assert_true(fd >= 0);
+	(void)close(fd);
+	launcher_kill(l);
+	p.fd = launcher_socket_fd(l);
+	assert_int_equal(poll(&p, 1, 10000), 1);
+	assert_int_equal(launcher_take_socket(l, &fd), -1);
+	(void)launcher_wait(l);
+	close_listeners(v, n);
+	launcher_free(l);
+}
+
 static void run_shell(const char *script, struct result *r)
 {
 	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" }, xstrdup(script), NULL };
@@ -845,6 +893,7 @@ static int run_group(void)
 		cmocka_unit_test(test_a_killed_pid1_ends_the_run),
 		cmocka_unit_test(test_nothing_outlives_a_killed_supervisor),
 		cmocka_unit_test(test_closed_stdio_is_dev_null),
+		cmocka_unit_test(test_an_answer_that_finds_no_room_is_one),
 		cmocka_unit_test(test_listeners_are_usable_from_outside),
 	};
 
