@@ -14,7 +14,10 @@
 
 /*
  * PROC: no /proc of the sandbox's own, but the surrounding one, read-only: the command sees which
- * processes there are, and their command lines; it can neither signal nor look into one.
+ * processes there are, their command lines and mounts, and by way of them the network of the
+ * surroundings: addresses, ports and users of its sockets, names of its unix sockets, its devices and
+ * routes (/proc/PID/net). It can neither signal nor look into a process (no environment, descriptors,
+ * memory), and connects to none of those sockets.
  */
 #define WEAKER_PROC	       (1u << 0)
 /*

@@ -336,7 +336,7 @@ int mounts_proc(struct error *err)
 			err, errno,
 			"cannot mount a fresh /proc: the surrounding container hides parts of its "
 			"own; start it with --security-opt systempaths=unconfined, or accept that "
-			"the command sees which processes the container runs with "
+			"the command sees which processes and connections there are in it with "
 			"--accept-weaker=proc (see 'sbx-net doctor')");
 	return error_set(err, errno, "cannot mount a fresh /proc (see 'sbx-net doctor')");
 }

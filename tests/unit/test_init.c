@@ -46,7 +46,7 @@ static struct outcome *outcome;
 static char top[] = "/var/tmp/sbx-net-init-XXXXXX";
 
 /* A container that hides parts of its /proc; and the user has accepted what follows from it. */
-static bool masked;
+static bool masked, unaccepted;
 static enum fs_mode fs;
 static bool no_devpts;
 
@@ -83,7 +83,7 @@ static int supervise(void)
 				      .envp = envp,
 				      .cwd = top,
 				      .fs = fs,
-				      .accept_weaker = masked ? WEAKER_PROC : 0,
+				      .accept_weaker = masked && !unaccepted ? WEAKER_PROC : 0,
 				      .net = { .capture = true, .no_tproxy = true } };
 	struct netns_listener v[NETNS_LISTENERS_MAX];
 	struct pollfd p = { .events = POLLIN };
@@ -214,6 +214,21 @@ static void test_with_a_masked_proc_the_covers_must_go(void **state)
 	assert_non_null(strstr(outcome->err.msg, "cannot clear /proc"));
 }
 
+/* Whoever is asked to accept it is told what is seen by it: /proc/PID/net, too. */
+static void test_a_masked_proc_is_accepted_by_name(void **state)
+{
+	bool ran;
+	int status;
+
+	(void)state;
+	masked = unaccepted = true;
+	status = run_with(-1, 0, 0, &ran);
+	masked = unaccepted = false;
+	assert_int_equal(status, LAUNCHER_EXIT_SETUP);
+	assert_false(ran);
+	assert_non_null(strstr(outcome->err.msg, "which processes and connections there are"));
+}
+
 /* Without one of its own it would have the host's; there are no rules before files with FS_OFF. */
 static void test_without_terminals_of_its_own_there_must_be_rules(void **state)
 {
@@ -284,6 +299,7 @@ int main(void)
 		cmocka_unit_test(test_without_a_failure_it_runs),
 		cmocka_unit_test(test_any_failure_stops_the_command),
 		cmocka_unit_test(test_with_a_masked_proc_the_covers_must_go),
+		cmocka_unit_test(test_a_masked_proc_is_accepted_by_name),
 		cmocka_unit_test(test_without_terminals_of_its_own_there_must_be_rules),
 		cmocka_unit_test(test_close_range_has_a_fallback),
 		cmocka_unit_test(test_a_failing_execve_is_126),
