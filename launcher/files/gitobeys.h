@@ -36,7 +36,8 @@ struct gitobeys_path {
  * @dirs, @ndirs: not the working tree's own .git
  * @paths, @npaths: absolute, as they are spelt; they may be links, or lead through some
  * @unread: what could not be read, or NULL; what it names is missing here
- * @unread_code: the errno of that; EBADMSG of a configuration that is not understood
+ * @unread_code: the errno of that; EBADMSG of a configuration that is not understood, E2BIG of a directory
+ *               in which, or below which, there is too much
  */
 struct gitobeys {
 	struct gitobeys_dir *dirs;
@@ -48,11 +49,22 @@ struct gitobeys {
 };
 
 /**
- * gitobeys_find() - look through a working tree's repository, and those around it
- * @root: canonical path of the working tree, or of a bare repository
+ * struct gitobeys_scope - where a command can write, and who the user is
+ * @roots, @nroots: canonical paths
  * @homes, @nhomes: home directories, for the user's own configuration and "~/"
  */
-void gitobeys_find(const char *root, char *const *homes, size_t nhomes, struct gitobeys *out);
+struct gitobeys_scope {
+	const char *const *roots;
+	size_t nroots;
+	char *const *homes;
+	size_t nhomes;
+};
+
+/**
+ * gitobeys_find() - look through a working tree's repository, and those around it
+ * @root: canonical path of the working tree, or of a bare repository
+ */
+void gitobeys_find(const char *root, const struct gitobeys_scope *scope, struct gitobeys *out);
 
 /**
  * gitobeys_link() - where a small file leads, such as a linked working tree's ".git"

@@ -448,6 +448,12 @@ static int protect_obeyed(struct protect *p, const struct gitobeys *g, const cha
 			"configuration, or a zero byte; 'git config --list --file %s' says "
 			"which line",
 			g->unread, g->unread);
+	if (g->unread && g->unread_code == E2BIG)
+		return error_set(
+			err, 0,
+			"cannot tell what git runs here: there are too many repositories or "
+			"directories, or too deep ones, at %s; remove those that are not yours",
+			g->unread);
 	if (g->unread)
 		return error_set(err, g->unread_code,
 				 "cannot tell what git runs here: cannot read %s", g->unread);
@@ -502,6 +508,18 @@ static int protect_dot_dir(struct protect *p, int root, const char *path, const 
 	return protect_names(p, dir, kept, name, err);
 }
 
+static void find_obeyed(const struct protect *p, const char *root, const struct homes *homes,
+			struct gitobeys *out)
+{
+	CLEANUP_FREE const char **roots = xcalloc(p->nroots + 1, sizeof(*roots));
+	/* git here is this user's */
+	const struct gitobeys_scope scope = { roots, p->nroots, homes->v, homes->nown };
+
+	for (size_t i = 0; i < p->nroots; i++)
+		roots[i] = p->roots[i].path;
+	gitobeys_find(root, &scope, out);
+}
+
 static int protect_root(struct protect *p, const char *root, const struct homes *homes,
 			struct error *err)
 {
@@ -526,7 +544,7 @@ static int protect_root(struct protect *p, const char *root, const struct homes 
 			return -1;
 	if (protect_names(p, top, path, "", err))
 		return -1;
-	gitobeys_find(path, homes->v, homes->nown, &g); /* git here is this user's */
+	find_obeyed(p, path, homes, &g);
 	rc = protect_obeyed(p, &g, path, err);
 	gitobeys_clear(&g);
 	return rc;

@@ -618,7 +618,7 @@ static void test_git_directories_by_other_names(void **state)
 	assert_int_equal(system("rm -r .git bare tree"), 0);
 }
 
-/* A crowd in which the real ones would not be found, and a file where the way to a hook would be. */
+/* A file where the way to a hook would be. */
 static void test_what_cannot_be_told_is_locked_whole(void **state)
 {
 	CLEANUP_FREE char *path = xasprintf("%s/way/x/y", top);
@@ -637,13 +637,44 @@ static void test_what_cannot_be_told_is_locked_whole(void **state)
 	assert_true(lists(&p, "file") && lists(&p, "way"));
 	assert_false(lists(&p, ".git/modules") || lists(&p, ".git/worktrees"));
 	finish(&p);
-	assert_int_equal(system("mkdir .git/modules/b && cd .git/modules/b && "
-				"seq 5000 | xargs mkdir"),
-			 0);
-	assert_int_equal(protect_prepare(&plan, NULL, &p, &err), 0);
-	assert_true(lists(&p, ".git/modules"));
-	finish(&p);
 	assert_int_equal(system("rm -r .git way file"), 0);
+}
+
+/* A crowd, or a depth, in which the real ones would not be found: what they lead to could not be locked. */
+static void test_a_crowd_stops_the_start(void **state)
+{
+	static const char *const crowds[] = {
+		"seq 17000 | xargs mkdir",
+		"for i in $(seq 70); do mkdir d; cd d; done",
+		"seq -f m%g 4200 | xargs mkdir && for i in m*; do : > $i/HEAD; done",
+	};
+	struct launcher_plan plan = workspace();
+	struct protect p;
+	struct error err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(crowds); i++) {
+		CLEANUP_FREE char *make = xasprintf(
+			"git init -q . && mkdir -p .git/modules/b && cd .git/modules/b && %s",
+			crowds[i]);
+
+		assert_int_equal(system(make), 0);
+		assert_int_equal(protect_prepare(&plan, NULL, &p, &err), -1);
+		assert_non_null(strstr(err.msg, "too many repositories or directories"));
+		assert_non_null(strstr(err.msg, "/.git/modules/b"));
+		assert_false(exists(".mcp.json"));
+		assert_int_equal(system("rm -r .git"), 0);
+	}
+	/* not these, and one with a name in many parts is found */
+	assert_int_equal(
+		system("git init -q . && mkdir -p .git/modules/b/1/2/3/4/5/6/7/8/9/10/11/12/13 && "
+		       "cd .git/modules/b && seq 5000 6000 | xargs mkdir && "
+		       "echo x > 1/2/3/4/5/6/7/8/9/10/11/12/13/HEAD"),
+		0);
+	prepare(&p);
+	assert_true(lists(&p, ".git/modules/b/1/2/3/4/5/6/7/8/9/10/11/12/13/hooks"));
+	finish(&p);
+	assert_int_equal(system("rm -r .git"), 0);
 }
 
 /* Nothing is made where a link leads that an earlier run has left. */
@@ -774,6 +805,7 @@ int main(void)
 		cmocka_unit_test(test_git_directories_by_other_names),
 		cmocka_unit_test(test_relative_names_are_each_trees_own),
 		cmocka_unit_test(test_what_cannot_be_told_is_locked_whole),
+		cmocka_unit_test(test_a_crowd_stops_the_start),
 		cmocka_unit_test(test_links_out_of_the_root_are_not_followed),
 		cmocka_unit_test(test_a_hard_link_stops_the_start),
 		cmocka_unit_test(test_a_hard_link_below_what_is_locked_stops_the_start),
