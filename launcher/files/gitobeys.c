@@ -546,7 +546,11 @@ void gitobeys_find(const char *root, const struct gitobeys_scope *scope, struct 
 	search_around(&s);
 	if (bare)
 		take_git_dir(&s, root, root, false);
-	take_tree(&s, root);
+	/* git looks for .git first: one that came to be there would take the place of the bare one */
+	if (bare && !gitsearch_has(git, "HEAD"))
+		gitsearch_add(&s, xstrdup(git), false);
+	else
+		take_tree(&s, root);
 	free(s.seen);
 }
 

@@ -491,6 +491,8 @@ static int protect_dot_dir(struct protect *p, int root, const char *path, const 
 
 	if (fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
+	if (placeholders_is(root, name, NULL)) /* that holds the name in a bare repository */
+		return 0;
 	if (!S_ISDIR(st.st_mode))
 		protect_add(p, path, name);
 	if (S_ISREG(st.st_mode) || !realpath(dot, canonical) || !protect_root_of(p, canonical))

@@ -46,6 +46,10 @@ WAYS = {
         "add $D/../n sub; git -C sub worktree add -q ../subwt", ".",
         "cp -r .git/modules/sub g; printf '" + OBEY + "' $D > g/config; echo gitdir: ../g > subwt/.git",
         "cd subwt; git status"),
+    "a bare repository, and .git in it": (
+        "git clone -q --bare . ../b.git", "../b.git",
+        "cd ../b.git; mkdir .git; cp -r HEAD objects refs packed-refs .git; printf '" + OBEY + "' $D > .git/config",
+        "cd ../b.git; git status"),
     "a remote that is not there yet": (
         "mkdir stick; git remote add backup $PWD/stick/b.git", ".",
         "git init -q --bare stick/b.git; h=stick/b.git/hooks/pre-receive; " + HOOK, "git push -q backup main"),
@@ -55,7 +59,7 @@ WAYS = {
 class Ways(GitWorld):
     def setUp(self):
         super().setUp()
-        self.clean = "rm -rf $D/../n ../wt ../gd"
+        self.clean = "rm -rf $D/../n ../wt ../gd ../b.git"
 
     def test_by_whichever_way_git_comes_to_it(self):
         for uid in users():
