@@ -16,6 +16,12 @@ void forked_default_signals(void)
 		(void)sigaction(sig, &sa, NULL); /* two are libc's, and two nobody's */
 }
 
+void forked_limits_are_errors(void)
+{
+	(void)signal(SIGXFSZ, SIG_IGN);
+	(void)signal(SIGXCPU, SIG_IGN);
+}
+
 void forked_ignored(sigset_t *out)
 {
 	static const int kept[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2 };
@@ -74,6 +80,7 @@ int forked_helper(const int *keep, size_t n, const int *ignored, size_t nignored
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return error_set(err, errno, "cannot stop being dumpable");
 	forked_default_signals();
+	forked_limits_are_errors();
 	for (size_t i = 0; i < nignored; i++)
 		(void)signal(ignored[i], SIG_IGN);
 	unblock();

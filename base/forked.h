@@ -17,6 +17,15 @@
 void forked_default_signals(void);
 
 /**
+ * forked_limits_are_errors() - have what goes beyond a limit fail, and not end us
+ *
+ * SIGXFSZ and SIGXCPU end a process that handles neither (setrlimit(2)). A write beyond RLIMIT_FSIZE,
+ * which may be a few kilobytes that a command has us write, is EFBIG then, and goes the way of a full
+ * disk; RLIMIT_CPU still ends us at its hard limit.
+ */
+void forked_limits_are_errors(void);
+
+/**
  * forked_ignored() - which of the signals by which a process is ended or stopped are ignored now
  *
  * What nohup(1), or a shell for what it starts in the background, has set: it is meant for whatever
@@ -43,7 +52,7 @@ pid_t forked_with_socket(int *sock, struct error *err);
  * @keep, @n: its descriptors above 2; every other is closed
  * @ignored, @nignored: signals that are not for it, such as those of the user's keys
  *
- * Signals are as for forked_fresh_signals() otherwise; a handler is set afterwards. It is not
+ * Signals are as for forked_fresh_signals() otherwise, but for forked_limits_are_errors(); a handler is set afterwards. It is not
  * dumpable: nobody looks into it or traces it. Return: 0, or -1 with @err; the helper must end then.
  */
 int forked_helper(const int *keep, size_t n, const int *ignored, size_t nignored,

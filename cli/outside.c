@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/fdreserve.h"
+#include "base/forked.h"
 #include "cli/hostaddrs.h"
 #include "dns/resolver.h"
 #include "launcher/launcher.h"
@@ -30,6 +31,7 @@ int outside_open(struct outside *out, const char *const *servers, struct error *
 
 	fd_raise_limit(NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
+	forked_limits_are_errors();
 	event_set_fatal_callback(on_fatal);
 	out->base = event_base_new();
 	if (!out->base)

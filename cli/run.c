@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/forked.h"
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/shellword.h"
@@ -258,6 +259,7 @@ static int start_launcher(struct run *r, struct error *err)
 	size_t n;
 	const char *const *files = gate_files(r->gate, &n);
 
+	forked_limits_are_errors(); /* from here on we write what must not be left half done */
 	plan.private_paths.v = asking_paths(r->asking, &plan.private_paths.n);
 	for (size_t i = 0; i < sizeof(plan.pin); i++)
 		plan.pin[i] = o->pin[i];

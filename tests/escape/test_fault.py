@@ -11,6 +11,7 @@ had the same SBX_FAULT_SEED, which tells N.
 import hashlib
 import os
 import random
+import signal
 import time
 
 from escapeworld import SBX_NET, World, main, shows, users
@@ -155,6 +156,32 @@ class Fault(World):
                     self.assertIn(p.returncode, {125, 3} if hit else {3}, p.stderr)
             self.assertGreater(n, 1)
             self.assertGreaterEqual(ran, 1)
+
+    KNOCKS = """
+import socket, sys
+for i in range(200):
+    with socket.create_connection(("127.0.0.1", 3128)) as s:
+        s.sendall(b"CONNECT h%d.example.com:443 HTTP/1.1\\r\\n\\r\\n" % i)
+        s.recv(1000)
+sys.exit(7)
+"""
+
+    def test_a_limit_of_size_is_a_full_disk(self):
+        """SIGXFSZ ends none of our processes; the command has its own disposition."""
+        uid = users()[-1]
+        self.fill(uid)
+        log = self.outside + "/audit.log"
+        for size, status in (("65536000", 7), ("8192", None)):
+            p = self.run_as(uid, ["prlimit", "--fsize=" + size, SBX_NET, "run", "--no-config", "--strict", "--audit", log,
+                                  "--", "/usr/bin/python3", "-c", self.KNOCKS], capture_output=True)
+            with self.subTest(size=size):
+                self.assertIn(p.returncode, {7} if status else {7, 125}, p.stderr)
+                self.assertEqual("audit" in p.stderr, status is None, p.stderr)
+                self.assertEqual(self.leftovers(), [])
+        killed = ["sh", "-c", "exec dd if=/dev/zero of=big bs=9000 count=2"]
+        p = self.run_as(uid, ["prlimit", "--fsize=8192", SBX_NET, "run", "--no-config", "--", *killed],
+                        capture_output=True)
+        self.assertEqual(p.returncode, 128 + signal.SIGXFSZ)
 
     @shows("L-014", "L-019")
     def test_whatever_fails(self):
