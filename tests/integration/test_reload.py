@@ -235,7 +235,7 @@ class Reload(WorldCase):
         """A project's file and its list, which belong to whoever runs the command."""
         there = os.path.join(self.w.ws, ".sbx-net")
         os.makedirs(there, exist_ok=True)
-        self.addCleanup(shutil.rmtree, there)
+        self.addCleanup(shutil.rmtree, there, True)
         for name, content in ((there + "/settings.json", text),
                               (os.path.join(self.w.ws, "deny.txt"), "other.example\n")):
             with open(name, "w", encoding="utf-8") as f:
@@ -248,6 +248,7 @@ class Reload(WorldCase):
         os.chmod(self.w.path("pol"), 0o755)
         self.path = self.w.path("pol", "live.json")
         self.put({"allowedDomains": ["good.example", "other.example", "www.example"]})
+        time.sleep(0.02)  # as in start()
         self.proc = self.w.popen(
             [*before, self.w.sbx, "run", "--ask", "never", "-v", "-p", self.path, "--", "/usr/bin/python3",
              "-c", COMMAND], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.open_log(),

@@ -170,7 +170,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 INIT, GETATTR, OPEN, FLUSH = 26, 3, 14, 25
 at = "/tmp/fuse-%d" % os.getpid()
 open(at, "w").close()
-dev = os.open("/dev/fuse", os.O_RDWR)
+dev = os.open(sys.argv[2], os.O_RDWR)
 options = b"fd=%d,rootmode=100000,user_id=0,group_id=0" % dev
 if libc.mount(b"x", at.encode(), b"fuse", 0, options):
     sys.exit("mount: errno %d" % ctypes.get_errno())
@@ -978,8 +978,12 @@ except BlockingIOError:
 
     def test_files_whose_close_waits(self):
         """For ever, whatever signal comes: it costs who sent them their sessions, and nobody else."""
+        device = self.w.path("fuse")  # udev makes /dev/fuse everybody's, where there is one
+        os.mknod(device, 0o600 | stat.S_IFCHR, os.makedev(10, 229))
+        os.chmod(device, 0o666)
+        self.addCleanup(os.remove, device)
         with self.serve(ALLOW) as server:
-            with self.hostile(FUSE, self.path(), before=["unshare", "-rmn", "--"]):
+            with self.hostile(FUSE, self.path(), device, before=["unshare", "-rmn", "--"]):
                 for _ in range(2):
                     self.assertTrue(self.stats()["ok"])
                     self.assertEqual(self.curl("http://good.example/").stdout, HELLO)

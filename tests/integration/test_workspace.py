@@ -191,6 +191,7 @@ class Workspace(WorldCase):
         """Without a word of what they could not write, and without a key that vim waits for."""
         self.secrets_at_home()
         self.host("seq 100 > lines")
+        os.mkdir(self.w.path("root-home"))  # root obeys nothing in another user's
         for argv, first, keys in ((["vim", "new"], "new", "ihello\x1b:wq\r"),
                                   (["less", "lines"], "29", "q"),
                                   (["/usr/bin/python3", "-q"], ">>>", "\x04"),
@@ -201,7 +202,7 @@ class Workspace(WorldCase):
                 with self.subTest(argv, uid=uid):
                     options = ["-C", self.dir] if uid is None else ["-q"]
                     t = Terminal(self.w, self.w.sbx_argv(options, argv), uid=uid,
-                                 env={"HOME": self.w.home})
+                                 env={"HOME": self.w.home if uid is None else self.w.path("root-home")})
                     self.addCleanup(t.close)
                     t.expect(first)
                     t.send(keys)
