@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from raw import RawCase, connect, http, socks4a, socks5, socks5_addr  # noqa: E402
@@ -231,6 +232,11 @@ class Decisions(RawCase):
         done = self.w.sbx_run(["--allow-list", listed, "-q"], ["/usr/bin/python3", "-c", script],
                               timeout=120)
         self.assertEqual(done.stdout, "{'200': %d} 200\n" % n, done.stderr)
+        # the origin takes them up one after another, and the run waits for nobody
+        end = time.monotonic() + 20
+        while len(o.accepts()) < 1000 + n + 2 and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertEqual(len(o.accepts()), 1000 + n + 2)
 
 
 # Runs a command where the kernel has no IPv6: every socket of that family is refused, by seccomp.
