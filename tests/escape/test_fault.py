@@ -4,7 +4,7 @@
 A plain run is traced; then every place in our program that makes a call, in each of our processes,
 has it fail in a run of its own: the first time that it gets there, as a plain user and with no
 options; then the same as root and with options, where they get to other places; then every other
-time and errno, in an order of chance, as long as there is time: SBX_FAULT_SECONDS, 60 unless set;
+time and errno, in an order of chance, as long as there is time: SBX_FAULT_SECONDS, 45 unless set;
 0 is no bound. SBX_FAULT_FROM=N leaves the first N out: with it a run goes on where one ended that
 had the same SBX_FAULT_SEED, which tells N.
 """
@@ -17,7 +17,7 @@ import time
 from escapeworld import SBX_NET, World, main, shows, users
 
 FAULTRUN = os.environ.get("FAULTRUN", "faultrun")
-SECONDS = float(os.environ.get("SBX_FAULT_SECONDS", "60"))
+SECONDS = float(os.environ.get("SBX_FAULT_SECONDS", "45"))
 FROM = int(os.environ.get("SBX_FAULT_FROM", "0"))
 ERRORS = {"EPERM": 1, "ENOSYS": 38, "ENOMEM": 12, "EINTR": 4, "EINVAL": 22, "EMFILE": 24}
 # These have no way to fail; glibc takes an errno of brk(2) for an address.

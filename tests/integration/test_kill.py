@@ -25,7 +25,7 @@ import unittest
 SBX_NET = os.environ.get("SBX_NET", "sbx-net")
 FAULTRUN = os.environ.get("FAULTRUN", "faultrun")
 LIMIT = 120  # a run that hangs, on however slow a machine
-SECONDS = float(os.environ.get("SBX_KILL_SECONDS", "40"))
+SECONDS = float(os.environ.get("SBX_KILL_SECONDS", "30"))
 LEAST = 20  # that are made, however long it takes
 FROM = int(os.environ.get("SBX_KILL_FROM", "0"))
 ROLES = ("supervisor", "helper", "init", "command")
