@@ -5,7 +5,7 @@
 #define LAUNCHER_FILES_CUTGRANT_H
 
 #include "base/error.h"
-#include "launcher/files/mountplan.h"
+#include "launcher/files/mountsteps.h"
 
 /**
  * cutgrant_apply() - have the entries of such a grant mounted in its place

@@ -5,7 +5,7 @@
 #define LAUNCHER_FILES_HIDDENPLAN_H
 
 #include "base/error.h"
-#include "launcher/files/mountplan.h"
+#include "launcher/files/mountsteps.h"
 
 /**
  * hiddenplan_add() - add a step for each path that is to be hidden, and keep those that are missing in mind
