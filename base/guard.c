@@ -119,23 +119,16 @@ static int follow_beneath(struct way *w, const char *name)
 /* Puts where the link @name leads in front of the rest. */
 static int follow(struct way *w, const char *name)
 {
-	char target[PATH_MAX];
-	ssize_t n = readlinkat(w->dir, name, target, sizeof(target) - 1);
-	size_t rest = strlen(w->rest);
+	int absolute;
 
-	if (n < 0)
-		return -1;
-	if (++w->links > LINKS_MAX || is_below_distrusted(w->dir) ||
-	    (size_t)n + rest + 2 > sizeof(w->rest)) {
+	if (++w->links > LINKS_MAX || is_below_distrusted(w->dir)) {
 		errno = ELOOP;
 		return -1;
 	}
 	if (judge && !judge(w->dir))
 		return follow_beneath(w, name);
-	memmove(w->rest + n + 1, w->rest, rest + 1);
-	memcpy(w->rest, target, (size_t)n);
-	w->rest[n] = '/';
-	return target[0] == '/' ? enter(w, "/") : 0;
+	absolute = path_lead(w->rest, w->dir, name);
+	return absolute > 0 ? enter(w, "/") : absolute;
 }
 
 /* Takes the next component out of the rest. Return: its length; 0 at the end. */

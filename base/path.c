@@ -43,6 +43,24 @@ const char *path_below(const char *path, const char *dir)
 	return *rest == '/' ? rest + 1 : rest;
 }
 
+int path_lead(char rest[static PATH_MAX], int dir, const char *name)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlinkat(dir, name, target, sizeof(target) - 1);
+	size_t left = strlen(rest);
+
+	if (n < 0)
+		return -1;
+	if ((size_t)n + left + 2 > PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memmove(rest + n + 1, rest, left + 1);
+	memcpy(rest, target, (size_t)n);
+	rest[n] = '/';
+	return n > 0 && target[0] == '/';
+}
+
 bool path_may(int dir, const char *path, int mode)
 {
 	return faccessat(dir, path, mode, AT_EACCESS) == 0 ||

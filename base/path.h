@@ -31,6 +31,16 @@ const char *path_below(const char *path, const char *dir) __attribute__((returns
 bool path_next(char *rest, char name[static NAME_MAX + 1]);
 
 /**
+ * path_lead() - put the target of a symbolic link before what is left of a path
+ * @rest: what is left
+ * @dir, @name: the link, as for readlinkat(2)
+ *
+ * Return: 1 if the target is absolute, 0 if it is of the link's directory; -1 with errno, and @rest as it
+ * was: ENAMETOOLONG where both do not fit.
+ */
+int path_lead(char rest[static PATH_MAX], int dir, const char *name);
+
+/**
  * path_may() - whether this process may do that, by its effective ids
  * @dir: what a relative path is relative to, or AT_FDCWD
  * @mode: as for access(2)

@@ -102,20 +102,27 @@ static void status_cb(evutil_socket_t fd, short what, void *arg)
 	(void)event_del(&s->status);
 }
 
-static void say_cut(const struct supervisor_config *cfg, size_t cut)
+static void say(const struct supervisor *s, const char *sentence)
+{
+	CLEANUP_FREE char *text = xasprintf("sbx-net: %s\n", sentence);
+
+	if (!s->cfg->quiet)
+		log_raw(text, strlen(text));
+}
+
+static void say_cut(const struct supervisor *s, size_t cut)
 {
 	char text[DRAIN_TEXT_MAX];
-	CLEANUP_FREE char *line = xasprintf("sbx-net: %s\n", drain_text(cut, text));
 
-	if (cut && !cfg->quiet)
-		log_raw(line, strlen(line));
+	if (cut)
+		say(s, drain_text(cut, text));
 }
 
 static void drained_cb(void *arg, size_t cut)
 {
 	struct supervisor *s = arg;
 
-	say_cut(s->cfg, cut);
+	say_cut(s, cut);
 	(void)event_base_loopbreak(s->cfg->base);
 }
 
@@ -144,14 +151,6 @@ static void pidfd_cb(evutil_socket_t fd, short what, void *arg)
 		s->exit_code = LAUNCHER_EXIT_TIMEOUT;
 	drain_start(&s->drain, s->cfg->base, s->cfg->session, s->timed_out ? DRAIN_LATE_MS : 0,
 		    drained_cb, s);
-}
-
-static void say(const struct supervisor *s, const char *sentence)
-{
-	CLEANUP_FREE char *text = xasprintf("sbx-net: %s\n", sentence);
-
-	if (!s->cfg->quiet)
-		log_raw(text, strlen(text));
 }
 
 static void say_timeout(const struct supervisor *s)

@@ -210,16 +210,14 @@ static enum untouched_found enter_top(struct walk *w)
 /* Puts where a link leads in front of the rest. */
 static enum untouched_found follow(struct walk *w, int link)
 {
-	char target[PATH_MAX];
-	ssize_t n = readlinkat(link, "", target, sizeof(target) - 1);
-	size_t rest = strlen(w->rest);
+	int absolute;
 
-	if (n <= 0 || ++w->links > LINKS_MAX || (size_t)n + rest + 2 > sizeof(w->rest))
-		return unknown(w, n < 0 ? errno : ELOOP);
-	memmove(w->rest + n + 1, w->rest, rest + 1);
-	memcpy(w->rest, target, (size_t)n);
-	w->rest[n] = '/';
-	return target[0] == '/' ? enter_top(w) : UNTOUCHED;
+	if (++w->links > LINKS_MAX)
+		return unknown(w, ELOOP);
+	absolute = path_lead(w->rest, link, "");
+	if (absolute < 0)
+		return unknown(w, errno);
+	return absolute ? enter_top(w) : UNTOUCHED;
 }
 
 static enum untouched_found step(struct walk *w, const char *name)

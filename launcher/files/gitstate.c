@@ -384,13 +384,15 @@ static void take_relative(void *arg, const struct gitconfig_variable *var)
 /* Before 2.48 git took a relative path for one of wherever it runs; since then configuration has to say so. */
 static bool is_read_in_one_way(const struct gitvisit *v, int dir, const char *where)
 {
-	bool relative = where[0] == '/';
-	CLEANUP_CLOSE int common = relative ? -1 : gittree_common(v, dir);
+	CLEANUP_CLOSE int common = -1;
+	bool relative = false;
 
-	return relative ||
-	       (common >= 0 &&
-		gittree_config(v, common, "config", take_relative, &relative) != GITCONFIG_BAD &&
-		relative);
+	if (where[0] == '/')
+		return true;
+	common = gittree_common(v, dir);
+	return common >= 0 &&
+	       gittree_config(v, common, "config", take_relative, &relative) != GITCONFIG_BAD &&
+	       relative;
 }
 
 /* git worktree list shows it. */

@@ -111,18 +111,11 @@ static int judge_ended(struct walk *w)
 /* Puts the target of a link before what is left of the path. */
 static int prepend(struct walk *w, int link)
 {
-	char target[PATH_MAX];
-	ssize_t n = readlinkat(link, "", target, sizeof(target) - 1);
-	size_t rest = strlen(w->rest);
+	int absolute = path_lead(w->rest, link, "");
 
-	if (n < 0)
+	if (absolute < 0)
 		return cannot(w, errno);
-	if ((size_t)n + rest + 2 > sizeof(w->rest))
-		return cannot(w, ENAMETOOLONG);
-	memmove(w->rest + n + 1, w->rest, rest + 1);
-	memcpy(w->rest, target, (size_t)n);
-	w->rest[n] = '/';
-	if (target[0] == '/') {
+	if (absolute) {
 		size_t slashes = strspn(w->rest, "/");
 
 		memmove(w->rest, w->rest + slashes, strlen(w->rest + slashes) + 1);

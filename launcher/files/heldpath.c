@@ -55,20 +55,15 @@ static void walk_up(struct walk *w)
 static int walk_follow(struct walk *w, const char *name)
 {
 	CLEANUP_FREE char *link = xasprintf("%s/%s", w->done, name);
-	char target[PATH_MAX];
-	ssize_t n = readlink(link, target, sizeof(target) - 1);
+	int absolute = path_lead(w->rest, AT_FDCWD, link);
 
-	if (n < 0)
+	if (absolute < 0 && errno != ENAMETOOLONG)
 		return walk_refuse(w, errno, "a symbolic link on the way cannot be read");
-	target[n] = '\0';
-	if (++w->links > LINKS_MAX || (size_t)n + strlen(w->rest) + 2 > sizeof(w->rest))
+	if (absolute < 0 || ++w->links > LINKS_MAX)
 		return walk_refuse(w, ELOOP, "it leads through too many symbolic links");
 	if (protect_root_of(w->p, link))
 		protect_add(w->p, w->done, name);
-	memmove(w->rest + n + 1, w->rest, strlen(w->rest) + 1);
-	memcpy(w->rest, target, (size_t)n);
-	w->rest[n] = '/';
-	if (target[0] == '/')
+	if (absolute)
 		w->done[0] = '\0';
 	return 0;
 }

@@ -41,21 +41,15 @@ static int tell(const struct walk *w, const char *name)
 /* Puts the target of the link before what is left of the path. */
 static int follow(struct walk *w, int link)
 {
-	char target[PATH_MAX];
-	ssize_t n = readlinkat(link, "", target, sizeof(target) - 1);
-	size_t rest = strlen(w->rest);
+	int absolute;
 
-	if (n < 0)
-		return -1;
-	if (++w->links > LINKS_MAX || (size_t)n + rest + 2 > sizeof(w->rest)) {
+	if (++w->links > LINKS_MAX) {
 		errno = ELOOP;
 		return -1;
 	}
-	memmove(w->rest + n + 1, w->rest, rest + 1);
-	memcpy(w->rest, target, (size_t)n);
-	w->rest[n] = '/';
-	if (target[0] != '/')
-		return 0;
+	absolute = path_lead(w->rest, link, "");
+	if (absolute <= 0)
+		return absolute;
 	(void)close(w->at);
 	w->at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return w->at < 0 ? -1 : 0;

@@ -4,6 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -69,11 +72,52 @@ static void test_may_tells_what_the_kernel_says(void **state)
 	assert_int_equal(errno, ENOENT);
 }
 
+static void test_lead_puts_the_target_first(void **state)
+{
+	char dir[] = "/tmp/sbx-path.XXXXXX", at[64], target[PATH_MAX], rest[PATH_MAX] = "b/c";
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(symlinkat("../a", fd, "relative"), 0);
+	assert_int_equal(symlinkat("/x", fd, "absolute"), 0);
+	assert_int_equal(path_lead(rest, fd, "relative"), 0);
+	assert_string_equal(rest, "../a/b/c");
+	(void)snprintf(at, sizeof(at), "%s/absolute", dir);
+	assert_int_equal(path_lead(rest, AT_FDCWD, at), 1);
+	assert_string_equal(rest, "/x/../a/b/c");
+
+	/* what cannot be done changes nothing */
+	assert_int_equal(path_lead(rest, fd, "missing"), -1);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(path_lead(rest, fd, "."), -1);
+	assert_int_equal(errno, EINVAL);
+	memset(target, 'x', sizeof(target));
+	target[PATH_MAX - 1 - strlen(rest)] = '\0'; /* one too many, with the slash and the end */
+	assert_int_equal(symlinkat(target, fd, "long"), 0);
+	assert_int_equal(path_lead(rest, fd, "long"), -1);
+	assert_int_equal(errno, ENAMETOOLONG);
+	assert_string_equal(rest, "/x/../a/b/c");
+	target[PATH_MAX - 2 - strlen(rest)] = '\0';
+	assert_int_equal(symlinkat(target, fd, "fits"), 0);
+	assert_int_equal(path_lead(rest, fd, "fits"), 0);
+	assert_int_equal(strlen(rest), PATH_MAX - 1);
+
+	for (size_t i = 0; i < 4; i++)
+		(void)unlinkat(fd, ((const char *[]){ "relative", "absolute", "long", "fits" })[i],
+			       0);
+	(void)close(fd);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_dir_of_each_kind_of_path),
 					    cmocka_unit_test(test_beneath_counts_whole_components),
 					    cmocka_unit_test(test_components_one_by_one),
+					    cmocka_unit_test(test_lead_puts_the_target_first),
 					    cmocka_unit_test(test_may_tells_what_the_kernel_says) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
