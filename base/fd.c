@@ -125,6 +125,23 @@ int fd_open_plain(int dir, const char *path, int flags)
 	return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
 }
 
+/*
+ * What has been removed, or renamed over, is shown by the name that it had and a word behind it
+ * (proc_pid_fd(5)), which may also be a name of its own.
+ */
+static bool is_deleted(int fd, const char *path, size_t n)
+{
+	static const char word[] = " (deleted)";
+	CLEANUP_FREE char *name = NULL;
+	struct stat is, named;
+
+	if (n < strlen(word) || memcmp(path + n - strlen(word), word, strlen(word)) != 0)
+		return false;
+	name = xstrndup(path, n);
+	return fstat(fd, &is) < 0 || lstat(name, &named) < 0 || is.st_dev != named.st_dev ||
+	       is.st_ino != named.st_ino;
+}
+
 char *fd_path(int fd)
 {
 	char link[32], path[PATH_MAX];
@@ -136,6 +153,10 @@ char *fd_path(int fd)
 		return NULL;
 	if (n == 0 || (size_t)n == sizeof(path) || path[0] != '/') {
 		errno = ENAMETOOLONG;
+		return NULL;
+	}
+	if (is_deleted(fd, path, (size_t)n)) {
+		errno = ENOENT;
 		return NULL;
 	}
 	return xstrndup(path, (size_t)n);

@@ -76,7 +76,8 @@ ssize_t fd_read_full(int fd, void *p, size_t n);
 /**
  * fd_path() - where an open descriptor leads, as a canonical path
  *
- * Return: the path, which the caller frees; NULL with errno (ENAMETOOLONG too for what has none).
+ * Return: the path, which the caller frees; NULL with errno (ENAMETOOLONG too for what has none, ENOENT
+ * for what has been removed, or renamed over).
  */
 char *fd_path(int fd);
 

@@ -17,6 +17,8 @@
 #include "launcher/files/homes.h"
 #include "launcher/files/secondname.h"
 
+#define TRIES_MAX 64
+
 /*
  * Takes @path: no rule may cover it (landlock_tree.h). In /proc a mount does: it is the run's own, in
  * which nobody outside replaces anything, and a rule for each entry would leave new processes out.
@@ -160,7 +162,8 @@ static int check_hidden(const char *path, struct error *err)
 }
 
 /* Something to hide; what cannot be reached by this user need not be. */
-static int add_hidden(struct mountplan *p, const char *path, bool firm, struct error *err)
+/* Return: as add_hidden(); 1 where it was replaced between two looks. */
+static int try_hidden(struct mountplan *p, const char *path, bool firm, struct error *err)
 {
 	bool back;
 	CLEANUP_CLOSE int fd = open_hidden(p, path, firm, &back);
@@ -175,8 +178,18 @@ static int add_hidden(struct mountplan *p, const char *path, bool firm, struct e
 	if (fd < 0)
 		return error_set(err, errno, "cannot hide %s", path);
 	if (mountplan_add(p, (struct mountplan_step){ .kind = STEP_HIDE, .firm = firm }, &fd, err))
-		return -1;
+		return err->code == ENOENT ? 1 : -1;
 	return check_hidden(p->v[p->n - 1].path, err);
+}
+
+/* Programs outside replace what is to be hidden whenever they like; what is removed has no name to hide. */
+static int add_hidden(struct mountplan *p, const char *path, bool firm, struct error *err)
+{
+	int rc = 1;
+
+	for (int i = 0; rc > 0 && i < TRIES_MAX; i++)
+		rc = try_hidden(p, path, firm, err);
+	return rc ? -1 : 0;
 }
 
 /* Of ours: directories and sockets are hidden, files only locked (protect.c): they may be read. */

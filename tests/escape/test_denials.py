@@ -521,17 +521,21 @@ class Denials(World):
                 self.assertEqual((p.stdout, self.read("work/.git/hooks/pre-commit")), ("ok\n", "canary\n"), p.stderr)
 
     def test_what_is_replaced_while_a_run_starts(self):
-        """F-015: as an agent outside does with its settings, again and again; no run fails for it"""
+        """
+        F-015: as an agent outside does with its settings, again and again; no run fails for it. What lies beside it
+        when the run starts can be read by that name, and by the other one afterwards: so it is written elsewhere.
+        """
         for uid in users():
             self.fill(uid)
-            done, path = threading.Event(), self.home + "/.netrc"
+            os.makedirs(self.home + "/elsewhere", exist_ok=True)
+            done, path, new = threading.Event(), self.home + "/.netrc", self.home + "/elsewhere/netrc"
 
-            def replace(uid=uid, done=done, path=path):
+            def replace(uid=uid, done=done, path=path, new=new):
                 while not done.is_set():
-                    with open(path + ".new", "w") as f:
+                    with open(new, "w") as f:
                         f.write("secret\n")
-                    os.chown(path + ".new", uid, uid)
-                    os.rename(path + ".new", path)
+                    os.chown(new, uid, uid)
+                    os.rename(new, path)
                     done.wait(0.0005)
             thread = threading.Thread(target=replace)
             thread.start()
